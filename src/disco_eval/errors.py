@@ -1,0 +1,39 @@
+"""What can go wrong with a user's input, as exceptions that say what came in, what was needed and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+
+class DiscoError(Exception):
+    """The input is wrong in a way its owner can mend; the command line shows it as one line and exits with 2."""
+
+
+class ValidationError(DiscoError, ValueError):
+    """A value lies outside what is allowed: not finite, not a probability, a label that no choice has."""
+
+
+class AlignmentError(DiscoError, KeyError):
+    """Two sets of ids that must agree do not: missing items, unknown models, another prompt."""
+
+    def __str__(self) -> str:  # KeyError would show the repr of its argument
+        return str(self.args[0]) if self.args else ""
+
+
+class FormatError(DiscoError, ValueError):
+    """A file is not what it should be: foreign, truncated, damaged, or written by a newer version."""
+
+
+def some(ids: Iterable[object], limit: int = 3) -> str:
+    """At most ``limit`` of the ids, joined for a message: ``a, b, c and 4 more``."""
+    shown = [str(i) for i in ids]
+    rest = len(shown) - limit
+    return ", ".join(shown[:limit]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def unknown(kind: str, name: object, choices: Sequence[str]) -> str:
+    """A message for a name that is not among the choices, with the closest one that is."""
+    close = difflib.get_close_matches(str(name), choices, n=1)
+    hint = f" Did you mean '{close[0]}'?" if close else ""
+    return f"{kind} '{name}' is not known.{hint} Choose from: {', '.join(choices)}."

@@ -1,0 +1,1 @@
+"""Arrays in, arrays out: the numeric layer knows no ids and imports nothing above it."""

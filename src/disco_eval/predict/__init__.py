@@ -1,0 +1,75 @@
+"""Score models: from a model's answers on the anchors to its score on the whole benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import DiscoError, FormatError, unknown
+from .base import ScoreModel
+from .direct import Direct, WeightedSum
+from .regressors import KNN, REGRESSORS, Boosting, Forest, Lasso, Linear, Ridge
+from .signature import PARTS, SignatureModel, signature
+
+# classes that a saved condensation may name; nothing else is ever built from a file
+SCORE_MODELS: dict[str, type[Any]] = {c.name: c for c in (Direct, WeightedSum, SignatureModel)}
+
+
+def _on_signature(regressor: str) -> Callable[..., ScoreModel]:
+    def build(parts: tuple[str, ...] = ("probs",), n_components: int | None = 256, **options: Any) -> ScoreModel:
+        return SignatureModel(REGRESSORS[regressor](**options), parts, n_components)
+
+    return build
+
+
+PREDICTORS: dict[str, Callable[..., ScoreModel]] = {
+    "direct": Direct,
+    "weighted_sum": WeightedSum,
+    **{name: _on_signature(name) for name in REGRESSORS},
+}
+
+
+def predictor(name: str, **options: Any) -> ScoreModel:
+    """A new score model of a name; an unknown name or option raises DiscoError and says which there are.
+
+    ``direct`` and ``weighted_sum`` take no options; the others are a `SignatureModel` with that regressor and take
+    ``parts``, ``n_components`` and the regressor's own options (``k``, ``metric``, ``alpha``, ``n_trees``).
+    """
+    if name not in PREDICTORS:
+        raise DiscoError(unknown("prediction", name, list(PREDICTORS)))
+    try:
+        return PREDICTORS[name](**options)
+    except TypeError as e:
+        raise DiscoError(f"prediction '{name}' does not take these options: {options} ({e})") from None
+
+
+def restore(name: str, config: dict[str, Any], state: dict[str, Any], ids: Any) -> ScoreModel:
+    """A fitted score model from what was saved; FormatError where the arrays do not make one."""
+    if name not in SCORE_MODELS:
+        raise FormatError(unknown("score model", name, list(SCORE_MODELS)))
+    try:
+        model: ScoreModel = SCORE_MODELS[name].restore(config, state, ids)
+    except (TypeError, KeyError) as e:
+        raise FormatError(f"the saved score model '{name}' cannot be restored: {e}") from None
+    return model
+
+
+__all__ = [
+    "KNN",
+    "PARTS",
+    "PREDICTORS",
+    "REGRESSORS",
+    "SCORE_MODELS",
+    "Boosting",
+    "Direct",
+    "Forest",
+    "Lasso",
+    "Linear",
+    "Ridge",
+    "ScoreModel",
+    "SignatureModel",
+    "WeightedSum",
+    "predictor",
+    "restore",
+    "signature",
+]

@@ -1,0 +1,133 @@
+"""A model's signature, its answers on the anchors as one vector, and the map from signatures to scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..errors import FormatError, ValidationError, unknown
+from ..numerics.rng import Seed
+from ..responses import Responses
+from ..select.anchors import Anchors
+from .base import Array, Arrays, Config, check_answers, clip, need
+from .regressors import REGRESSORS, Forest, Regressor
+
+PARTS = ("probs", "label_prob", "correct")
+_WIDE = 20_000  # features beyond which a signature is kept in float32: 100 anchors of 1,000 classes are 100,000
+
+
+def signature(answers: Responses, parts: Sequence[str] = ("probs",)) -> Array:
+    """Every model's signature, shape (n_models, n_features): its answers on the anchors side by side.
+
+    Parameters
+    ----------
+    answers
+        Answers on the anchors alone, in their order.
+    parts
+        What a signature holds, one or more of ``"probs"`` (the probabilities of each item's own choices, anchor by
+        anchor: the paper's signature, never padded), ``"label_prob"`` (the probability of the right choice) and
+        ``"correct"``. Where only grades are known, ``"probs"`` is the grade, and ``"label_prob"`` is refused.
+    """
+    columns = []
+    for part in parts:
+        if part == "label_prob":
+            columns.append(answers.label_probs())
+        elif part == "correct" or (part == "probs" and answers.probs is None):
+            columns.append(answers.grades())
+        elif part == "probs":
+            own = np.arange(answers.max_choices) < answers.items.n_choices[:, None]
+            columns.append(answers.outcomes()[:, own])
+        else:
+            raise ValidationError(unknown("signature part", part, PARTS))
+    if not columns:
+        raise ValidationError(f"a signature needs at least one part: {', '.join(PARTS)}")
+    wide = sum(c.shape[1] for c in columns) > _WIDE
+    return np.concatenate(columns, axis=1).astype(np.float32 if wide else np.float64)
+
+
+class SignatureModel:
+    """Signature, then optionally PCA, then a regressor: DISCO's prediction (paper, Section 3.2.2).
+
+    Parameters
+    ----------
+    regressor
+        A `Regressor`; the paper's random forest by default.
+    parts
+        What the signature holds, see `signature`. The paper uses the probabilities. Where the meaning of a choice
+        changes from item to item, adding ``"correct"`` cuts a forest's error by half or more.
+    n_components
+        PCA to at most so many components (paper: 256; never more than the sources and features give); None for none.
+        About 32 are better where there are few source models: the last of 256 are mostly noise.
+    """
+
+    name: ClassVar[str] = "signature"
+
+    def __init__(
+        self, regressor: Regressor | None = None, parts: Sequence[str] = ("probs",), n_components: int | None = 256
+    ) -> None:
+        if n_components is not None and n_components < 1:
+            raise ValidationError(f"n_components must be at least 1, or None for no reduction, got {n_components}")
+        self.regressor: Regressor = Forest() if regressor is None else regressor
+        self.parts = tuple(parts)
+        self.n_components = n_components
+        self._mean: Array | None = None
+        self._components: Array | None = None
+
+    def fit(self, source: Responses, anchors: Anchors, rng: Seed = None) -> Self:
+        self._ids = anchors.ids
+        X = signature(source.pick(items=anchors.positions), self.parts)
+        if self.n_components is not None:
+            self._mean, self._components = _pca(X, self.n_components)
+        self.regressor.fit(self._reduce(X), source.scores(), np.random.default_rng(rng))
+        return self
+
+    def predict(self, answers: Responses) -> Array:
+        check_answers(answers, self._ids)
+        X = signature(answers, self.parts)
+        if self._mean is not None and X.shape[1] != len(self._mean):
+            raise ValidationError(
+                f"the answers make signatures of {X.shape[1]} numbers, the score model was fitted on "
+                f"{len(self._mean)}: the anchors' choices differ from the source models'"
+            )
+        return clip(self.regressor.predict(self._reduce(X)))
+
+    def _reduce(self, X: Array) -> Array:
+        if self._mean is None or self._components is None:
+            return X
+        reduced: Array = (X - self._mean) @ self._components.T
+        return reduced
+
+    def config(self) -> Config:
+        regressor = {"name": self.regressor.name, **self.regressor.config()}
+        return {"parts": list(self.parts), "n_components": self.n_components, "regressor": regressor}
+
+    def state(self) -> Arrays:
+        arrays = {f"regressor.{name}": array for name, array in self.regressor.state().items()}
+        if self._mean is not None and self._components is not None:
+            arrays |= {"mean": self._mean, "components": self._components}
+        return arrays
+
+    @classmethod
+    def restore(cls, config: Config, state: Arrays, ids: Array) -> Self:
+        options = dict(config["regressor"])
+        name = options.pop("name")
+        if name not in REGRESSORS:
+            raise FormatError(unknown("regressor", name, list(REGRESSORS)))
+        inner = {k.removeprefix("regressor."): v for k, v in state.items() if k.startswith("regressor.")}
+        model = cls(REGRESSORS[name].restore(options, inner), config["parts"], config["n_components"])
+        model._ids = ids
+        if config["n_components"] is not None:
+            model._mean = need(state, "mean", (None,))
+            model._components = need(state, "components", (None, len(model._mean)))
+        return model
+
+
+def _pca(X: Array, n_components: int) -> tuple[Array, Array]:
+    """Mean and principal axes by full SVD, scikit-learn's signs."""
+    from sklearn.decomposition import PCA
+
+    n = max(1, min(n_components, len(X) - 1, X.shape[1]))
+    fitted: Any = PCA(n, svd_solver="full").fit(X)
+    return fitted.mean_, fitted.components_

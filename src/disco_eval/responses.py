@@ -1,0 +1,598 @@
+"""Items, Models and Responses: the one labelled container. Numbers below, ids above."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import AlignmentError, ValidationError, some
+
+Array = NDArray[Any]
+Selection = Sequence[int] | Array | slice
+
+SUM_TOLERANCE = 5e-3  # float16 probabilities of many choices sum to 1 no better than this
+BLOCK_BYTES = 64 * 2**20  # what a pass over the models reads at a time
+
+
+@runtime_checkable
+class Lazy(Protocol):
+    """An array (model, item[, choice]) that stays where it is until a part of it is taken."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def item_block(self) -> int:
+        """How many neighbouring items are stored together."""
+        ...
+
+    def take(self, models: Array | slice, items: Array | slice) -> Array: ...
+    def rows(self, models: Array) -> Lazy: ...
+
+
+class Items:
+    """The axis "item": what each question is called and how it counts.
+
+    Parameters
+    ----------
+    ids : (n_items,) unique, stable names, best qualified by the leaf task: ``"mmlu_astronomy/17"``.
+    subtask : (n_items,) leaf task of each item; ``""`` where the benchmark has none.
+    weight : (n_items,) >= 0, how the benchmark's score averages its items; 1 each by default.
+    n_choices : (n_items,) the real answer choices (vision: classes); 2 where only right or wrong is known.
+    label : (n_items,) index of the right choice, or None where only grades are known.
+    digest : (n_items,) hash over prompt and choices, ``""`` if unknown. Two runs agree on an item or are refused.
+    cost : (n_items,) tokens or seconds that it takes to answer the item, or None.
+
+    Raises
+    ------
+    ValidationError
+        Ids that repeat, are empty or hold control characters; lengths that differ; weights below 0; labels that no
+        choice has.
+    """
+
+    ids: Array
+    subtask: Array
+    weight: Array
+    n_choices: Array
+    label: Array | None
+    digest: Array
+    cost: Array | None
+
+    def __init__(
+        self,
+        ids: ArrayLike,
+        *,
+        subtask: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
+        n_choices: ArrayLike | None = None,
+        label: ArrayLike | None = None,
+        digest: ArrayLike | None = None,
+        cost: ArrayLike | None = None,
+    ) -> None:
+        self.ids = _ids(ids, "item")
+        n = len(self.ids)
+        self.subtask = _texts(subtask, n, "subtask")
+        self.weight = _numbers(np.ones(n) if weight is None else weight, n, "weight", np.float64)
+        self.n_choices = _numbers(np.full(n, 2) if n_choices is None else n_choices, n, "n_choices", np.int64)
+        self.label = None if label is None else _numbers(label, n, "label", np.int64)
+        self.digest = _texts(digest, n, "digest")
+        self.cost = None if cost is None else _numbers(cost, n, "cost", np.float64)
+        self._check()
+
+    def _check(self) -> None:
+        self._refuse((self.weight < 0) | ~np.isfinite(self.weight), self.weight, "weight", "a finite number >= 0")
+        if len(self.ids) and not self.weight.sum() > 0:
+            raise ValidationError("the weights of all items are 0; at least one item must count")
+        self._refuse(self.n_choices < 1, self.n_choices, "n_choices", "at least 1")
+        if self.label is not None:
+            wrong = (self.label < 0) | (self.label >= self.n_choices)
+            self._refuse(wrong, self.label, "label", "0 to n_choices - 1")
+        if self.cost is not None:
+            self._refuse((self.cost < 0) | ~np.isfinite(self.cost), self.cost, "cost", "a finite number >= 0")
+
+    def _refuse(self, wrong: Array, values: Array, name: str, needed: str) -> None:
+        if wrong.any():
+            at = np.flatnonzero(wrong)
+            raise ValidationError(
+                f"{name} of item '{self.ids[at[0]]}' is {values[at[0]]}, expected {needed} ({len(at)} such items)"
+            )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Items({len(self)}, e.g. {some(self.ids)})"
+
+    @cached_property
+    def subtasks(self) -> list[str]:
+        """The names of the subtasks, in order of their first item; ``[""]`` where there are none."""
+        return list(dict.fromkeys(self.subtask.tolist()))
+
+    def pick(self, items: Selection) -> Items:
+        """The items at some positions, or where a mask is true."""
+        at = _positions(items, len(self))
+        optional = {k: None if (v := getattr(self, k)) is None else v[at] for k in ("label", "cost")}
+        kept = {k: getattr(self, k)[at] for k in ("subtask", "weight", "n_choices", "digest")}
+        if len(at) and not kept["weight"].sum() > 0:
+            kept["weight"] = None  # none of the picked items counts towards the score: their own mean is unweighted
+        return Items(self.ids[at], **kept, **optional)
+
+    def positions(self, ids: ArrayLike, whose: str = "the responses") -> Array:
+        """Where some items are; strict, so an id that is not there raises AlignmentError and names it."""
+        return _lookup(self.ids, np.asarray(ids, dtype=str), "item", whose)
+
+
+class Models:
+    """The axis "model": names and, where known, dates and kinship.
+
+    Parameters
+    ----------
+    ids : (n_models,) unique names.
+    released : (n_models,) dates (anything ``numpy.datetime64`` reads); NaT or ``""`` if unknown.
+    family, base : (n_models,) maker, and the model it was tuned or prompted from; ``""`` if unknown. Near duplicates
+        share a base; splits and folds can keep them together.
+    revision : (n_models,) commit or version of the weights; ``""`` if unknown.
+    """
+
+    ids: Array
+    released: Array
+    family: Array
+    base: Array
+    revision: Array
+
+    def __init__(
+        self,
+        ids: ArrayLike,
+        *,
+        released: ArrayLike | None = None,
+        family: ArrayLike | None = None,
+        base: ArrayLike | None = None,
+        revision: ArrayLike | None = None,
+    ) -> None:
+        self.ids = _ids(ids, "model")
+        n = len(self.ids)
+        self.released = _dates(released, n)
+        self.family = _texts(family, n, "family")
+        self.base = _texts(base, n, "base")
+        self.revision = _texts(revision, n, "revision")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Models({len(self)}, e.g. {some(self.ids)})"
+
+    def pick(self, models: Selection) -> Models:
+        """The models at some positions, or where a mask is true."""
+        at = _positions(models, len(self))
+        kept = {k: getattr(self, k)[at] for k in ("released", "family", "base", "revision")}
+        return Models(self.ids[at], **kept)
+
+    def positions(self, ids: ArrayLike, whose: str = "the responses") -> Array:
+        """Where some models are; strict, so a name that is not there raises AlignmentError and names it."""
+        return _lookup(self.ids, np.asarray(ids, dtype=str), "model", whose)
+
+
+class Responses:
+    """Every model's answer to every item of a benchmark: the input of everything else.
+
+    Use a constructor that says what comes in: `from_probs`, `from_loglikelihoods`, `from_correct`; or
+    `open_responses` for a store on disk.
+
+    Attributes
+    ----------
+    models, items : Models, Items
+    correct : (n_models, n_items) in [0, 1]; 0/1 where the answer is right or wrong, between for graded answers.
+    probs : (n_models, n_items, max_choices) or None. Rows sum to 1; a choice that an item lacks has probability 0.
+        None where only grades are known: a response then stands for the pair (correct, 1 - correct).
+
+    Arrays in memory are read-only. Arrays of an opened store stay on disk until `pick(items=...)` or a pass over the
+    models (`blocks`) reads a part.
+    """
+
+    models: Models
+    items: Items
+    correct: Array | Lazy
+    probs: Array | Lazy | None
+
+    def __init__(self, models: Models, items: Items, correct: Array | Lazy, probs: Array | Lazy | None = None) -> None:
+        self.models = models
+        self.items = items
+        shape = (len(models), len(items))
+        _match(correct.shape, shape, "correct")
+        if probs is not None:
+            _match(probs.shape[:2], shape, "probs")
+            if len(probs.shape) != 3 or not probs.shape[2]:
+                raise ValidationError(f"probs of shape {probs.shape}, expected (n_models, n_items, max_choices)")
+            if len(items) and items.n_choices.max() > probs.shape[2]:
+                most = items.ids[items.n_choices.argmax()]
+                raise ValidationError(
+                    f"item '{most}' has {items.n_choices.max()} choices, but probs holds {probs.shape[2]} per item"
+                )
+        if isinstance(correct, np.ndarray):
+            self._check_correct(correct)
+            correct = _read_only(correct)
+        if isinstance(probs, np.ndarray):
+            self._check_probs(probs)
+            probs = _read_only(probs)
+        self.correct = correct
+        self.probs = probs
+
+    # ---- constructors that say what comes in -------------------------------------------------------------------
+
+    @classmethod
+    def from_probs(
+        cls, models: Models | ArrayLike, items: Items | ArrayLike, probs: ArrayLike, *, correct: ArrayLike | None = None
+    ) -> Responses:
+        """Responses from probabilities of the answer choices, (n_models, n_items, max_choices), rows summing to 1.
+
+        A model is right where its most probable choice (the first of several) is the item's label; give ``correct``
+        where the benchmark grades otherwise. ``items`` without ``n_choices`` are taken to have ``max_choices`` each.
+        """
+        p = np.asarray(probs)
+        if p.ndim != 3:
+            raise ValidationError(f"probs of shape {p.shape}, expected (n_models, n_items, max_choices)")
+        if p.dtype.kind != "f":
+            p = p.astype(np.float64)
+        items = items if isinstance(items, Items) else Items(items, n_choices=np.full(p.shape[1], p.shape[2]))
+        models = models if isinstance(models, Models) else Models(models)
+        return cls(models, items, _graded(correct, p, items), p)
+
+    @classmethod
+    def from_loglikelihoods(
+        cls,
+        models: Models | ArrayLike,
+        items: Items | ArrayLike,
+        loglikelihoods: ArrayLike,
+        *,
+        correct: ArrayLike | None = None,
+    ) -> Responses:
+        """Responses from unnormalised log-likelihoods of the choices (what lm-evaluation-harness records).
+
+        Probabilities are the softmax over the item's own choices; entries beyond ``items.n_choices`` are ignored,
+        whatever pads them. ``-inf`` is a probability of 0; NaN, or an item with nothing but ``-inf``, is refused.
+        """
+        x = np.array(loglikelihoods, dtype=np.float64)
+        if x.ndim != 3:
+            raise ValidationError(f"loglikelihoods of shape {x.shape}, expected (n_models, n_items, max_choices)")
+        items = items if isinstance(items, Items) else Items(items, n_choices=np.full(x.shape[1], x.shape[2]))
+        models = models if isinstance(models, Models) else Models(models)
+        _match(x.shape[:2], (len(models), len(items)), "loglikelihoods")
+        x[:, np.arange(x.shape[2]) >= items.n_choices[:, None]] = -np.inf
+        top = x.max(axis=2, keepdims=True)
+        bad = ~np.isfinite(top[..., 0])  # NaN and +inf carry over to the maximum; all -inf leaves -inf
+        if bad.any():
+            m, i = np.argwhere(bad)[0]
+            raise ValidationError(
+                f"log-likelihoods of model '{models.ids[m]}', item '{items.ids[i]}' are {_short(x[m, i])}, "
+                f"expected numbers, at least one of them finite ({bad.sum()} such rows)"
+            )
+        np.exp(x - top, out=x)
+        x /= x.sum(axis=2, keepdims=True)
+        return cls(models, items, _graded(correct, x, items), x.astype(np.float32))
+
+    @classmethod
+    def from_correct(cls, models: Models | ArrayLike, items: Items | ArrayLike, correct: ArrayLike) -> Responses:
+        """Responses of which only the grade is known: (n_models, n_items) in [0, 1], 1 for right."""
+        grades = np.asarray(correct)
+        items = items if isinstance(items, Items) else Items(items)
+        models = models if isinstance(models, Models) else Models(models)
+        return cls(models, items, grades if grades.dtype.kind == "f" else grades.astype(np.float32))
+
+    # ---- what one asks of them ---------------------------------------------------------------------------------
+
+    @property
+    def n_models(self) -> int:
+        return len(self.models)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.items)
+
+    @property
+    def max_choices(self) -> int:
+        """Choices of the item that has most; 2, right and wrong, where only grades are known."""
+        return 2 if self.probs is None else self.probs.shape[2]
+
+    @property
+    def is_lazy(self) -> bool:
+        return not isinstance(self.correct, np.ndarray)
+
+    def __repr__(self) -> str:
+        kind = "grades" if self.probs is None else f"probabilities of up to {self.max_choices} choices"
+        return f"Responses({self.n_models} models, {self.n_items} items, {kind}{', on disk' if self.is_lazy else ''})"
+
+    def scores(self) -> Array:
+        """The benchmark's score of every model in [0, 1], shape (n_models,): the weighted mean of ``correct``."""
+        return self._scores
+
+    @cached_property
+    def _scores(self) -> Array:
+        weight = self.items.weight / self.items.weight.sum()
+        scores = np.empty(self.n_models)
+        for rows in self._row_blocks(self.correct):
+            scores[rows] = self._take(self.correct, rows, slice(None)) @ weight
+        return _read_only(np.clip(scores, 0.0, 1.0))
+
+    def subtask_scores(self) -> Array:
+        """Every model's score on every subtask, shape (n_models, n_subtasks), columns as in ``items.subtasks``."""
+        names = {name: i for i, name in enumerate(self.items.subtasks)}
+        of = np.array([names[s] for s in self.items.subtask.tolist()], dtype=np.int64)
+        member = np.zeros((self.n_items, len(names)))
+        member[np.arange(self.n_items), of] = self.items.weight
+        empty = member.sum(axis=0) == 0
+        member[:, empty] = of[:, None] == np.flatnonzero(empty)  # a subtask that counts for nothing still has a mean
+        member /= member.sum(axis=0)
+        scores = np.empty((self.n_models, len(names)))
+        for rows in self._row_blocks(self.correct):
+            scores[rows] = self._take(self.correct, rows, slice(None)) @ member
+        return np.clip(scores, 0.0, 1.0)
+
+    def pick(self, *, models: Selection | None = None, items: Selection | None = None) -> Responses:
+        """Some models and some items, by position or mask, in the order asked for.
+
+        Picking models of a store on disk reads nothing; picking items reads only the chunks that hold them.
+        """
+        some_models = self.models if models is None else self.models.pick(models)
+        rows: Array | slice = slice(None) if models is None else _positions(models, self.n_models)
+        if items is None:
+            if models is None:
+                return self
+            correct = (
+                self.correct[rows] if isinstance(self.correct, np.ndarray) else self.correct.rows(cast(Array, rows))
+            )
+            probs = self.probs
+            if probs is not None:
+                probs = probs[rows] if isinstance(probs, np.ndarray) else probs.rows(cast(Array, rows))
+            return self._part(some_models, self.items, correct, probs)
+        columns = _positions(items, self.n_items)
+        return self._part(
+            some_models,
+            self.items.pick(columns),
+            self._take(self.correct, rows, columns),
+            None if self.probs is None else self._take(self.probs, rows, columns),
+        )
+
+    def align(self, item_ids: ArrayLike) -> Responses:
+        """The items with these ids, in this order; an id that is not there raises AlignmentError."""
+        return self.pick(items=self.items.positions(item_ids))
+
+    def load(self) -> Responses:
+        """The same responses with every array in memory."""
+        return self if not self.is_lazy else self.pick(items=slice(None))
+
+    def grades(self) -> Array:
+        """``correct`` in memory as float64, shape (n_models, n_items)."""
+        return self._take(self.correct, slice(None), slice(None)).astype(np.float64)
+
+    def label_probs(self) -> Array:
+        """The probability that every model gives to the right choice, shape (n_models, n_items), float64.
+
+        Raises ValidationError where only grades are known, or the labels are not.
+        """
+        if self.probs is None or self.items.label is None:
+            what = "their probabilities" if self.probs is None else "the labels"
+            raise ValidationError(
+                f"this needs the probability of the right choice, but {what} are not in the responses (grades only); "
+                "choose a method that works on correctness"
+            )
+        out = np.empty((self.n_models, self.n_items))
+        for rows, columns, block in self.blocks():
+            label = self.items.label[columns]
+            out[rows, columns] = block[:, np.arange(len(label)), label]
+        return out
+
+    def outcomes(self) -> Array:
+        """What signatures and disagreement see, in memory: ``probs``, or the pair (correct, 1 - correct)."""
+        if self.probs is None:
+            right = self._take(self.correct, slice(None), slice(None))
+            return np.stack([right, 1 - right], axis=2)
+        return self._take(self.probs, slice(None), slice(None))
+
+    def blocks(self) -> Iterator[tuple[slice, slice, Array]]:
+        """One pass over the outcomes, (models, items, array), in blocks of bounded memory that tile the whole.
+
+        All models of some items come before the next items, so sums over models need memory for those items only.
+        """
+        source = self.correct if self.probs is None else self.probs
+        for columns in self._column_blocks(source):
+            width = columns.stop - columns.start
+            bytes_per_model = width * self.max_choices * max(source.dtype.itemsize, 4)
+            step = max(1, BLOCK_BYTES // max(1, bytes_per_model))
+            for first in range(0, self.n_models, step):
+                rows = slice(first, min(first + step, self.n_models))
+                part = self._take(source, rows, columns)
+                if self.probs is None:
+                    part = np.stack([part, 1 - part], axis=2)
+                elif not isinstance(source, np.ndarray):
+                    _probabilities(part, self.models.ids[rows], self.items.pick(columns))
+                yield rows, columns, part
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write a Zarr store that `open_responses` opens lazily; the old one stays whole until the new one is."""
+        from .store import write_store
+
+        write_store(self, path, overwrite=overwrite)
+
+    # ---- private -----------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _part(models: Models, items: Items, correct: Array | Lazy, probs: Array | Lazy | None) -> Responses:
+        """A part of responses that were checked as a whole; what was read from disk just now is checked here."""
+        return Responses(models, items, correct, probs)
+
+    @staticmethod
+    def _take(source: Array | Lazy, models: Array | slice, items: Array | slice) -> Array:
+        if isinstance(source, np.ndarray):
+            both = isinstance(models, np.ndarray) and isinstance(items, np.ndarray)
+            picked: Array = source[models][:, items] if both else source[models, items]
+            return picked
+        return source.take(models, items)
+
+    def _row_blocks(self, source: Array | Lazy) -> Iterator[slice]:
+        step = max(1, BLOCK_BYTES // max(1, self.n_items * max(source.dtype.itemsize, 4)))
+        for first in range(0, self.n_models, step):
+            yield slice(first, min(first + step, self.n_models))
+
+    def _column_blocks(self, source: Array | Lazy) -> Iterator[slice]:
+        step = self.n_items if isinstance(source, np.ndarray) else source.item_block
+        for first in range(0, self.n_items, max(1, step)):
+            yield slice(first, min(first + step, self.n_items))
+
+    def _check_correct(self, correct: Array) -> None:
+        wrong = ~((correct >= 0) & (correct <= 1))  # NaN fails both
+        if wrong.any():
+            m, i = np.argwhere(wrong)[0]
+            raise ValidationError(
+                f"correct of model '{self.models.ids[m]}', item '{self.items.ids[i]}' is {correct[m, i]}, expected a "
+                f"number from 0 (wrong) to 1 (right) ({wrong.sum()} such cells)"
+            )
+
+    def _check_probs(self, probs: Array) -> None:
+        step = max(1, BLOCK_BYTES // max(1, probs.shape[1] * probs.shape[2] * 4))
+        for first in range(0, len(probs), step):
+            _probabilities(probs[first : first + step], self.models.ids[first : first + step], self.items)
+
+
+# ---- checks and conversions ------------------------------------------------------------------------------------
+
+
+def _probabilities(p: Array, model_ids: Array, items: Items) -> None:
+    """Refuse what is not a probability distribution over each item's own choices."""
+    work = p.astype(np.float32) if p.dtype == np.float16 else p
+    total = work @ np.ones(p.shape[2], work.dtype)
+    wrong = ~(np.abs(total - 1) <= SUM_TOLERANCE)  # NaN and inf fail here too
+    if wrong.any():
+        m, i = np.argwhere(wrong)[0]
+        raise ValidationError(
+            f"probs of model '{model_ids[m]}', item '{items.ids[i]}' sum to {total[m, i]:.4g}, expected 1 "
+            f"({wrong.sum()} such rows). For log-likelihoods use Responses.from_loglikelihoods."
+        )
+    if p.size and p.min() < 0:
+        m, i, c = np.argwhere(p < 0)[0]
+        raise ValidationError(
+            f"prob of model '{model_ids[m]}', item '{items.ids[i]}', choice {c} is {p[m, i, c]:.4g}, expected >= 0"
+        )
+    absent = np.arange(p.shape[2]) >= items.n_choices[:, None]
+    if absent.any() and p[:, absent].any():
+        m, i = np.argwhere((p * absent).any(axis=2))[0]
+        raise ValidationError(
+            f"probs of model '{model_ids[m]}', item '{items.ids[i]}' give weight to a choice beyond its "
+            f"{items.n_choices[i]} choices; an absent choice must have probability 0"
+        )
+
+
+def _graded(correct: ArrayLike | None, p: Array, items: Items) -> Array:
+    if correct is not None:
+        given = np.asarray(correct)
+        return given if given.dtype.kind == "f" else given.astype(np.float32)
+    if items.label is None:
+        raise ValidationError("probabilities need the items' labels, or ``correct``, to know which answers are right")
+    if p.shape[1] != len(items):
+        raise ValidationError(f"probs holds {p.shape[1]} items, but {len(items)} are named")
+    right: Array = p.argmax(axis=2) == items.label
+    return right.astype(np.float32)
+
+
+def _short(values: Array) -> str:
+    shown = ", ".join(f"{v:.4g}" for v in values[:4])
+    return f"[{shown}{', ...' if len(values) > 4 else ''}]"
+
+
+def _read_only(array: Array) -> Array:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _match(shape: tuple[int, ...], expected: tuple[int, ...], name: str) -> None:
+    if tuple(shape) != expected:
+        raise ValidationError(f"{name} of shape {tuple(shape)}, expected {expected} (models, items)")
+
+
+def _ids(values: ArrayLike, kind: str) -> Array:
+    ids = np.atleast_1d(np.array(values, dtype=str))
+    if ids.ndim != 1:
+        raise ValidationError(f"{kind} ids of shape {ids.shape}, expected one name each")
+    bad = [i for i in ids.tolist() if not i or not i.isprintable()]
+    if bad:
+        raise ValidationError(f"{kind} ids must be printable and not empty, got {some(map(repr, bad))}")
+    unique, counts = np.unique(ids, return_counts=True)
+    if len(unique) != len(ids):
+        raise ValidationError(f"{kind} ids must be unique, but these repeat: {some(unique[counts > 1])}")
+    return _read_only(ids)
+
+
+def _texts(values: ArrayLike | None, n: int, name: str) -> Array:
+    texts = np.zeros(n, dtype="U1") if values is None else np.array(values, dtype=str)
+    if texts.shape != (n,):
+        raise ValidationError(f"{name} has shape {texts.shape}, expected ({n},)")
+    return _read_only(texts)
+
+
+def _numbers(values: ArrayLike, n: int, name: str, dtype: type) -> Array:
+    given = np.asarray(values)
+    if given.shape != (n,) or given.dtype.kind not in "biuf":
+        raise ValidationError(f"{name} has shape {given.shape} and type {given.dtype}, expected {n} numbers")
+    if (
+        dtype is np.int64
+        and given.dtype.kind == "f"
+        and not (np.isfinite(given).all() and (given == given.round()).all())
+    ):
+        raise ValidationError(f"{name} must be whole numbers")
+    return _read_only(given.astype(dtype))
+
+
+def _dates(values: ArrayLike | None, n: int) -> Array:
+    if values is None:
+        return _read_only(np.full(n, "NaT", dtype="datetime64[D]"))
+    given = np.asarray(values)
+    if given.dtype.kind not in "MU" and given.dtype != object:
+        raise ValidationError(f"released has type {given.dtype}, expected dates such as 2024-01-13, or '' if unknown")
+    try:
+        dates = given.astype("datetime64[D]")  # '' becomes NaT
+    except ValueError as e:
+        raise ValidationError(
+            f"released holds something that is no date: {e}; write 2024-01-13, or '' if unknown"
+        ) from None
+    if dates.shape != (n,):
+        raise ValidationError(f"released has shape {dates.shape}, expected ({n},)")
+    return _read_only(dates)
+
+
+def _positions(selection: Selection, n: int) -> Array:
+    """Positions from positions, a mask or a slice, checked against the length of the axis."""
+    if isinstance(selection, slice):
+        return np.arange(n)[selection]
+    at = np.asarray(selection)
+    if at.dtype == bool:
+        if at.shape != (n,):
+            raise ValidationError(f"a mask of shape {at.shape} does not fit an axis of {n}")
+        return np.flatnonzero(at)
+    if at.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if at.ndim != 1 or at.dtype.kind not in "iu":
+        raise ValidationError(f"positions must be whole numbers or a mask, got {at.dtype} of shape {at.shape}")
+    if at.min() < -n or at.max() >= n:
+        raise ValidationError(f"position {at.max() if at.max() >= n else at.min()} is outside an axis of {n}")
+    return np.where(at < 0, at + n, at).astype(np.int64)
+
+
+def _lookup(have: Array, wanted: Array, kind: str, whose: str) -> Array:
+    wanted = np.atleast_1d(wanted)
+    order = np.argsort(have, kind="stable")
+    at = np.searchsorted(have, wanted, sorter=order)
+    found = order[np.minimum(at, len(have) - 1)] if len(have) else np.zeros(len(wanted), dtype=np.int64)
+    missing = have[found] != wanted if len(have) else np.ones(len(wanted), dtype=bool)
+    if missing.any():
+        raise AlignmentError(
+            f"{missing.sum()} of {len(wanted)} {kind}s are not in {whose}: {some(wanted[missing])}. "
+            f"It has {len(have)}, such as {some(have)}."
+        )
+    return found.astype(np.int64)

@@ -1,0 +1,23 @@
+"""Items at random: the baseline that every other selection must beat."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..numerics.rng import Seed
+from ..responses import Responses
+from .anchors import Anchors, check_count, highest
+
+
+def uniform(responses: Responses, n_anchors: int, rng: Seed = None, *, stratify: bool = False) -> Anchors:
+    """Items drawn at random without replacement, all equally likely.
+
+    Want it as a baseline, or where the source models say nothing about the targets. With ``stratify``, equal numbers
+    come from every subtask (the paper's Random; in the authors' code the remainder goes to subtasks in random order).
+
+    Raises ValidationError for more anchors than items.
+    """
+    check_count(responses, n_anchors)
+    draw = np.random.default_rng(rng)
+    equal = np.zeros(responses.n_items)
+    return Anchors.of(responses.items, highest(responses, equal, n_anchors, draw, stratify=stratify), "uniform")

@@ -1,0 +1,174 @@
+"""Which models are sources and which are targets: the paper's splits, and ours by family or base model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import DiscoError, ValidationError, some
+from .numerics.rng import Seed
+from .responses import Models, Responses
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Positions of source and target models, which never overlap, and a note on what the split had to leave out."""
+
+    source: Array
+    target: Array
+    name: str
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        both = np.intersect1d(self.source, self.target)
+        if len(both):
+            raise ValidationError(f"{len(both)} models are both source and target")
+        if not len(self.source) or not len(self.target):
+            side = "source" if not len(self.source) else "target"
+            raise ValidationError(f"the split '{self.name}' leaves no {side} models; give it more models to work on")
+
+
+def iid(responses: Responses, every: int = 10, start: int = 0) -> Split:
+    """Every ``every``-th model, in the order they stand, is a target (paper: every tenth)."""
+    if every < 2:
+        raise ValidationError(f"every={every} would leave no source models; use 2 or more")
+    target = np.arange(start % every, responses.n_models, every)
+    return Split(_others(responses, target), target, "iid")
+
+
+def chronological(responses: Responses, cutoff: str | None = None, fraction: float = 0.9) -> Split:
+    """Older models predict newer ones (paper, Section 4.2: sources before 2024-01-13, 9 to 1).
+
+    Give ``cutoff``, a date on and after which models are targets, or the ``fraction`` of dated models, oldest first,
+    that are sources. Models without a date are left out and counted in the split's ``note``.
+    """
+    released = responses.models.released
+    dated = np.flatnonzero(~np.isnat(released))
+    if not len(dated):
+        raise DiscoError("a chronological split needs dates, but no model has one; set 'released' or use another split")
+    if cutoff is not None:
+        try:
+            day = np.datetime64(cutoff, "D")
+        except ValueError:
+            raise ValidationError(f"cutoff '{cutoff}' is not a date; write it as 2024-01-13") from None
+        newer = released[dated] >= day
+        source, target = dated[~newer], dated[newer]
+    else:
+        _check_fraction(fraction)
+        order = dated[np.lexsort((responses.models.ids[dated], released[dated]))]
+        n = round(fraction * len(order))
+        source, target = np.sort(order[:n]), np.sort(order[n:])
+    missing = responses.n_models - len(dated)
+    note = f"{missing} of {responses.n_models} models have no date and are left out" if missing else ""
+    return Split(source, target, "chronological", note)
+
+
+def by_performance(responses: Responses, target: float = 0.1, source: float | None = None) -> Split:
+    """The best models are targets: the stress test (paper, Appendix E).
+
+    ``target`` is the top fraction that are targets; ``source`` the bottom fraction that are sources, by default all
+    others. The paper's gap is ``target=0.3, source=0.5``.
+    """
+    source = 1 - target if source is None else source
+    for value in (target, source):
+        _check_fraction(value)
+    if target + source > 1 + 1e-9:
+        raise ValidationError(f"target {target} and source {source} overlap; together they may be at most 1")
+    order = np.lexsort((responses.models.ids, responses.scores()))
+    n = responses.n_models
+    best = order[n - round(target * n) :]
+    worst = order[: min(round(source * n), n - len(best))]
+    return Split(np.sort(worst), np.sort(best), f"top{round(100 * target)}")
+
+
+def by_group(
+    responses: Responses, by: str = "family", held_out: list[str] | None = None, fraction: float = 0.2, rng: Seed = 0
+) -> Split:
+    """Whole families (``by="family"``) or base models (``by="base"``) are targets, so no target has a near duplicate.
+
+    ``held_out`` names the groups; otherwise groups are drawn at random until they hold ``fraction`` of the models.
+    Models whose group is unknown are sources.
+    """
+    group = _groups(responses.models, by)
+    names = np.unique(group[group != ""])
+    if held_out is None:
+        _check_fraction(fraction)
+        held_out, count = [], 0
+        for name in np.random.default_rng(rng).permutation(names).tolist():
+            if count >= fraction * responses.n_models:
+                break
+            held_out.append(name)
+            count += int((group == name).sum())
+    strange = set(held_out) - set(names.tolist())
+    if strange:
+        raise DiscoError(f"no model is of {by} {some(sorted(strange))}; there are {some(names, 8)}")
+    target = np.flatnonzero(np.isin(group, held_out))
+    return Split(_others(responses, target), target, by)
+
+
+def bootstrap(split: Split, rng: Seed, fraction: float = 0.9) -> Split:
+    """A random part of each side of a split, without replacement (paper, Appendix C.2: 90 % of each side)."""
+    _check_fraction(fraction)
+    draw = np.random.default_rng(rng)
+
+    def part(side: Array) -> Array:
+        return np.sort(draw.choice(side, max(1, round(fraction * len(side))), replace=False))
+
+    return Split(part(split.source), part(split.target), f"{split.name}-bootstrap", split.note)
+
+
+def folds(models: Models, n_folds: int, rng: Seed, by: str = "auto") -> Iterator[tuple[Array, Array]]:
+    """Cross-validation over models: (positions to fit on, positions left out) for every fold.
+
+    ``by="family"`` or ``"base"`` keeps groups together, so that what is left out has no near duplicate in what is
+    fitted on; ``"none"`` ignores kinship; ``"auto"`` takes families if at least ``n_folds`` are known for most models, else
+    base models, else none. The folds do not depend on the order of the models.
+    """
+    draw = np.random.default_rng(rng)
+    by = fold_groups(models, n_folds) if by == "auto" else by
+    group = models.ids if by == "none" else _groups(models, by)
+    group = np.where(group == "", models.ids, group)
+    names, member = np.unique(group, return_inverse=True)
+    fold_of = np.empty(len(names), dtype=np.int64)
+    size = np.bincount(member)
+    load = np.zeros(n_folds)
+    shuffled = draw.permutation(len(names))
+    for g in shuffled[np.argsort(-size[shuffled], kind="stable")]:  # large groups first, to the emptiest fold
+        fold_of[g] = int(np.argmin(load))
+        load[fold_of[g]] += size[g]
+    fold = fold_of[member]
+    for f in range(n_folds):
+        out = fold == f
+        if out.any() and not out.all():
+            yield np.flatnonzero(~out), np.flatnonzero(out)
+
+
+def fold_groups(models: Models, n_folds: int) -> str:
+    """Which kinship ``folds(by="auto")`` keeps together: ``"family"``, ``"base"`` or ``"none"``."""
+    for by in ("family", "base"):
+        group = _groups(models, by)
+        known = group[group != ""]
+        if len(known) >= 0.5 * len(group) and len(np.unique(known)) >= n_folds:
+            return by
+    return "none"
+
+
+def _groups(models: Models, by: str) -> Array:
+    if by not in ("family", "base"):
+        raise DiscoError(f"models are grouped by 'family' or 'base', not '{by}'")
+    return models.family if by == "family" else models.base
+
+
+def _others(responses: Responses, target: Array) -> Array:
+    return np.setdiff1d(np.arange(responses.n_models), target)
+
+
+def _check_fraction(value: float) -> None:
+    if not 0 < value < 1:
+        raise ValidationError(f"a fraction must lie between 0 and 1, got {value}")
