@@ -127,8 +127,8 @@ def folds(models: Models, n_folds: int, rng: Seed, by: str = "auto") -> Iterator
     """Cross-validation over models: (positions to fit on, positions left out) for every fold.
 
     ``by="family"`` or ``"base"`` keeps groups together, so that what is left out has no near duplicate in what is
-    fitted on; ``"none"`` ignores kinship; ``"auto"`` takes families if at least ``n_folds`` are known for most models, else
-    base models, else none. The folds do not depend on the order of the models.
+    fitted on; ``"none"`` ignores kinship; ``"auto"`` takes families if at least ``n_folds`` are known for most models,
+    else base models, else none. The folds do not depend on the order of the models.
     """
     draw = np.random.default_rng(rng)
     by = fold_groups(models, n_folds) if by == "auto" else by

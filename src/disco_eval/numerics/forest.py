@@ -64,7 +64,7 @@ class Trees:
         return ""
 
     def predict(self, X: Array) -> Array:
-        """Every tree's value for every row, shape (n_rows, n_trees); rows are compared in float32, as in scikit-learn."""
+        """Every tree's value for every row, shape (n_rows, n_trees); compared in float32, as scikit-learn does."""
         X = np.ascontiguousarray(X, dtype=np.float32)
         node = np.tile(self._roots, (len(X), 1))
         row = np.arange(len(X))[:, None]

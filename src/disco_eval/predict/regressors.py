@@ -203,8 +203,10 @@ class Boosting(Forest):
         return self
 
     def predict(self, X: Array) -> Array:
-        total: Array = self._start[0] + self._start[1] * self._trees.predict(X).sum(axis=1)
-        return total
+        steps: Array = self._trees.predict(X).sum(axis=1)
+        steps *= self._start[1]
+        steps += self._start[0]
+        return steps
 
     def state(self) -> Arrays:
         return {**super().state(), "start": self._start}
@@ -221,8 +223,8 @@ REGRESSORS: dict[str, type[Regressor]] = {c.name: c for c in (Forest, KNN, Linea
 
 def squared_distance(A: Array, B: Array) -> Array:
     """Squared Euclidean distance between every row of A and of B, shape (len(A), len(B)), never below 0."""
-    d = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1)[None, :] - 2 * A @ B.T
-    return np.maximum(d, 0.0)
+    d: Array = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1)[None, :] - 2 * A @ B.T
+    return np.maximum(d, 0.0, out=d)
 
 
 def _unit(X: Array) -> Array:
