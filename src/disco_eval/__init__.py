@@ -1,3 +1,70 @@
 """Condense a benchmark to about 100 items and predict a model's full score from its answers on those alone."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from . import errors, io, predict, select, splits
+    from .artifact import load
+    from .condensation import Condensation, Estimate, condense
+    from .errors import AlignmentError, DiscoError, FormatError, ValidationError
+    from .predict import ScoreModel, SignatureModel, predictor, signature
+    from .responses import Items, Models, Responses
+    from .select import Anchors
+    from .store import open_responses
+
+_MODULES = ("errors", "io", "predict", "select", "splits")
+_FROM = {
+    "artifact": ("load",),
+    "condensation": ("Condensation", "Estimate", "condense"),
+    "errors": ("AlignmentError", "DiscoError", "FormatError", "ValidationError"),
+    "predict": ("ScoreModel", "SignatureModel", "predictor", "signature"),
+    "responses": ("Items", "Models", "Responses"),
+    "select": ("Anchors",),
+    "store": ("open_responses",),
+}
+_HOME = {name: module for module, names in _FROM.items() for name in names}
+
+__all__ = [
+    "AlignmentError",
+    "Anchors",
+    "Condensation",
+    "DiscoError",
+    "Estimate",
+    "FormatError",
+    "Items",
+    "Models",
+    "Responses",
+    "ScoreModel",
+    "SignatureModel",
+    "ValidationError",
+    "condense",
+    "errors",
+    "io",
+    "load",
+    "open_responses",
+    "predict",
+    "predictor",
+    "select",
+    "signature",
+    "splits",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Names load the module they live in on first use, so ``import disco_eval`` costs nothing."""
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    if name in _HOME:
+        value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'disco_eval' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -422,10 +422,15 @@ class Responses:
 
     # ---- private -----------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _part(models: Models, items: Items, correct: Array | Lazy, probs: Array | Lazy | None) -> Responses:
-        """A part of responses that were checked as a whole; what was read from disk just now is checked here."""
-        return Responses(models, items, correct, probs)
+    def _part(self, models: Models, items: Items, correct: Array | Lazy, probs: Array | Lazy | None) -> Responses:
+        """A part of these responses. What was in memory was checked as a whole; what came from disk is checked now."""
+        if self.is_lazy:
+            return Responses(models, items, correct, probs)
+        part = Responses.__new__(Responses)
+        part.models, part.items = models, items
+        part.correct = _read_only(cast(Array, correct))
+        part.probs = None if probs is None else _read_only(cast(Array, probs))
+        return part
 
     @staticmethod
     def _take(source: Array | Lazy, models: Array | slice, items: Array | slice) -> Array:

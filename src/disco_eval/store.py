@@ -13,16 +13,14 @@ a checksum: a damaged one is an error, never a number.
 
 from __future__ import annotations
 
-import os
-import shutil
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DiscoError, FormatError
+from .errors import FormatError
+from .files import new_folder
 from .responses import Items, Models, Responses
 
 if TYPE_CHECKING:
@@ -78,19 +76,8 @@ class StoredArray:
 
 def write_store(responses: Responses, path: str | Path, *, overwrite: bool = False) -> None:
     """Write responses to a new store at ``path``: to a temporary name first, renamed when it is complete."""
-    target = Path(path)
-    if target.exists() and not overwrite:
-        raise DiscoError(f"'{target}' exists already; choose another name or ask to overwrite it")
-    if target.exists() and not (target / "zarr.json").is_file():
-        raise DiscoError(f"'{target}' exists and is not a store, so it is not overwritten; choose another name")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
-    try:
+    with new_folder(path, "zarr.json", overwrite=overwrite) as draft:
         _fill(responses, draft)
-        _swap(draft, target)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
 
 
 def open_responses(path: str | Path) -> Responses:
@@ -223,21 +210,6 @@ def _codecs() -> list[Any]:
     from zarr.codecs import Crc32cCodec, ZstdCodec
 
     return [ZstdCodec(level=1), Crc32cCodec()]
-
-
-def _swap(draft: Path, target: Path) -> None:
-    """Put the finished draft in the target's place; the old store goes only when the new one stands."""
-    if not target.exists():
-        os.rename(draft, target)
-        return
-    old = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.old")
-    os.rename(target, old)
-    try:
-        os.rename(draft, target)
-    except BaseException:
-        os.rename(old, target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _as_slice(at: Array | slice) -> Array | slice:

@@ -77,6 +77,7 @@ class SignatureModel:
 
     def fit(self, source: Responses, anchors: Anchors, rng: Seed = None) -> Self:
         self._ids = anchors.ids
+        self._graded = source.probs is None
         X = signature(source.pick(items=anchors.positions), self.parts)
         if self.n_components is not None:
             self._mean, self._components = _pca(X, self.n_components)
@@ -85,6 +86,11 @@ class SignatureModel:
 
     def predict(self, answers: Responses) -> Array:
         check_answers(answers, self._ids)
+        if answers.probs is None and not self._graded and self.parts != ("correct",):
+            raise ValidationError(
+                "the score model was fitted on probabilities, but the answers hold grades only; give the probabilities "
+                "of the choices, or condense with the signature part 'correct' alone"
+            )
         X = signature(answers, self.parts)
         if self._mean is not None and X.shape[1] != len(self._mean):
             raise ValidationError(
@@ -101,7 +107,8 @@ class SignatureModel:
 
     def config(self) -> Config:
         regressor = {"name": self.regressor.name, **self.regressor.config()}
-        return {"parts": list(self.parts), "n_components": self.n_components, "regressor": regressor}
+        own = {"parts": list(self.parts), "n_components": self.n_components, "graded": self._graded}
+        return {**own, "regressor": regressor}
 
     def state(self) -> Arrays:
         arrays = {f"regressor.{name}": array for name, array in self.regressor.state().items()}
@@ -117,7 +124,7 @@ class SignatureModel:
             raise FormatError(unknown("regressor", name, list(REGRESSORS)))
         inner = {k.removeprefix("regressor."): v for k, v in state.items() if k.startswith("regressor.")}
         model = cls(REGRESSORS[name].restore(options, inner), config["parts"], config["n_components"])
-        model._ids = ids
+        model._ids, model._graded = ids, bool(config["graded"])
         if config["n_components"] is not None:
             model._mean = need(state, "mean", (None,))
             model._components = need(state, "components", (None, len(model._mean)))

@@ -1,0 +1,244 @@
+"""A condensation on disk: ``condensation.json``, ``arrays.safetensors`` and a ``README.md`` card.
+
+``FORMAT`` is the number of the layout. To change the layout: raise it by one, keep `read_condensation` able to read
+every older number, add a folder written by the last release to ``tests/formats``, and say so in the changelog.
+
+Reading is parse, then audit, then build: checksums first, then every field and array is checked against what it must
+be, and only classes listed in `disco_eval.predict.SCORE_MODELS` are built. Nothing is unpickled or executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .card import card
+from .condensation import Condensation, CrossValidation
+from .errors import DiscoError, FormatError
+from .files import new_folder
+from .predict import restore
+from .predict.base import need
+from .responses import Items, Models, Responses
+from .select import Anchors
+
+Array = NDArray[Any]
+T = TypeVar("T")
+
+FORMAT = 1
+KIND = "disco-eval condensation"
+JSON, ARRAYS, CARD = "condensation.json", "arrays.safetensors", "README.md"
+_LARGEST_JSON = 256 * 2**20
+
+
+def write_condensation(condensation: Condensation, path: str | Path, *, overwrite: bool = False) -> None:
+    """Write a condensation to a folder, whole or not at all.
+
+    Raises DiscoError where ``path`` exists and may not be replaced.
+    """
+    from safetensors.numpy import save
+
+    arrays = {name: np.ascontiguousarray(array) for name, array in _arrays(condensation).items()}
+    about = _about(condensation)
+    with new_folder(path, JSON, overwrite=overwrite) as draft:
+        draft.mkdir()
+        (draft / ARRAYS).write_bytes(save(arrays))
+        (draft / CARD).write_text(card(condensation, Path(path).name), encoding="utf-8")
+        about["files"] = {name: _sha256((draft / name).read_bytes()) for name in (ARRAYS, CARD)}
+        about["checksum"] = _checksum(about)
+        (draft / JSON).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def load(path: str | Path) -> Condensation:
+    """Read a condensation that `Condensation.save` wrote.
+
+    Raises FormatError where the folder is not a condensation, is damaged, or was written by a newer version.
+    """
+    folder = Path(path)
+    about = _parse(folder)
+    try:
+        return _build(about, _verified(folder, about))
+    except FormatError:
+        raise
+    except (DiscoError, KeyError, TypeError, ValueError) as e:
+        raise FormatError(f"'{folder}' does not hold a condensation that makes sense: {e}") from None
+
+
+# ---- parse -----------------------------------------------------------------------------------------------------
+
+
+def _parse(folder: Path) -> dict[str, Any]:
+    file = folder / JSON
+    if not file.is_file():
+        raise FormatError(f"'{folder}' is not a condensation (no {JSON} in it). Make one with 'disco condense'.")
+    if file.stat().st_size > _LARGEST_JSON:
+        raise FormatError(f"'{file}' has {file.stat().st_size} bytes, more than any condensation; it is not read")
+    try:
+        about = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as e:
+        raise FormatError(f"'{file}' is not readable JSON ({e}); the file is damaged, get it again") from None
+    if not isinstance(about, dict) or about.get("kind") != KIND:
+        raise FormatError(f"'{file}' does not describe a condensation. Make one with 'disco condense'.")
+    number = about.get("format")
+    if number != FORMAT:
+        what = "by a newer version; update disco-eval" if isinstance(number, int) and number > FORMAT else "in no known"
+        raise FormatError(f"'{folder}' was written {what} (format {number!r}; this version reads {FORMAT})")
+    if about.get("checksum") != _checksum(about):
+        raise FormatError(f"'{file}' is damaged or was edited: its checksum does not fit. Get it again.")
+    return about
+
+
+def _verified(folder: Path, about: dict[str, Any]) -> dict[str, Array]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as from_bytes
+
+    files = _field(about, "files", dict)
+    card_file = folder / CARD
+    if card_file.is_file() and _sha256(card_file.read_bytes()) != files.get(CARD):
+        raise FormatError(
+            f"'{card_file}' is damaged or was edited: its checksum does not fit. If the edit is yours, keep your "
+            f"notes in another file and delete {CARD}; the condensation loads without it."
+        )
+    try:
+        data = (folder / ARRAYS).read_bytes()
+    except OSError as e:
+        raise FormatError(f"'{folder / ARRAYS}' cannot be read ({e.strerror}); get the condensation again") from None
+    if _sha256(data) != files.get(ARRAYS):
+        raise FormatError(f"'{folder / ARRAYS}' is damaged: its checksum does not fit. Get the condensation again.")
+    try:
+        return dict(from_bytes(data))
+    except (SafetensorError, ValueError, KeyError) as e:
+        raise FormatError(f"'{folder / ARRAYS}' is not a safetensors file: {e}") from None
+
+
+# ---- audit and build -------------------------------------------------------------------------------------------
+
+
+def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
+    items = _items(_field(about, "items", dict), arrays)
+    models = _models(_field(about, "sources", dict))
+    n, k = len(models), len(items)
+    correct = need(arrays, "sources.correct", (n, k))
+    probs = need(arrays, "sources.probs", (n, k, None)) if "sources.probs" in arrays else None
+    method = _field(_field(about, "anchors", dict), "method", str)
+    criterion = _of_shape(arrays, "anchors.criterion", (k,))  # NaN where chance chose
+    anchors = Anchors(
+        items.ids,
+        need(arrays, "anchors.positions", (k,), "i"),
+        need(arrays, "anchors.weights", (k,)),
+        method,
+        criterion,
+    )
+    saved = _field(about, "score_model", dict)
+    state = {name.removeprefix("model."): array for name, array in arrays.items() if name.startswith("model.")}
+    checked = _field(about, "validation", dict)
+    return Condensation(
+        benchmark=_field(about, "benchmark", str),
+        anchors=anchors,
+        sources=Responses(models, items, correct, probs),
+        source_scores=need(arrays, "sources.scores", (n,)),
+        score_model=restore(_field(saved, "name", str), _field(saved, "config", dict), state, items.ids),
+        validation=CrossValidation(
+            truth=need(arrays, "sources.scores", (n,)),
+            estimate=need(arrays, "validation.estimate", (n,)),
+            direct_mae=float(_field(checked, "direct_mae", float)),
+            grouped_by=_field(checked, "grouped_by", str),
+            n_folds=_field(checked, "n_folds", int),
+        ),
+        provenance=_field(about, "provenance", dict),
+    )
+
+
+def _items(about: dict[str, Any], arrays: dict[str, Array]) -> Items:
+    ids = _field(about, "ids", list)
+    k = len(ids)
+    label = need(arrays, "items.label", (k,), "i") if "items.label" in arrays else None
+    cost = need(arrays, "items.cost", (k,)) if "items.cost" in arrays else None
+    return Items(
+        ids,
+        subtask=_field(about, "subtask", list),
+        digest=_field(about, "digest", list),
+        weight=need(arrays, "items.weight", (k,)),
+        n_choices=need(arrays, "items.n_choices", (k,), "i"),
+        label=label,
+        cost=cost,
+    )
+
+
+def _models(about: dict[str, Any]) -> Models:
+    named = {name: _field(about, name, list) for name in ("released", "family", "base", "revision")}
+    return Models(_field(about, "ids", list), **named)
+
+
+def _field(record: dict[str, Any], name: str, kind: type[T]) -> T:
+    value = record.get(name)
+    names_only = not isinstance(value, list) or all(isinstance(v, str) for v in value)
+    if not isinstance(value, kind) or not names_only:
+        raise FormatError(f"{JSON} has {name}={str(value)[:60]!r}, expected {kind.__name__}")
+    return value
+
+
+def _of_shape(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array:
+    if name not in arrays or arrays[name].shape != shape:
+        raise FormatError(f"the saved array '{name}' is missing or has another shape than {shape}")
+    return arrays[name]
+
+
+# ---- write -----------------------------------------------------------------------------------------------------
+
+
+def _about(c: Condensation) -> dict[str, Any]:
+    models, items = c.sources.models, c.items
+    return {
+        "kind": KIND,
+        "format": FORMAT,
+        "benchmark": c.benchmark,
+        "anchors": {"n": len(c.anchors), "method": c.anchors.method},
+        "items": {"ids": items.ids.tolist(), "subtask": items.subtask.tolist(), "digest": items.digest.tolist()},
+        "score_model": {"name": c.score_model.name, "config": c.score_model.config()},
+        "validation": {
+            "mae": c.validation.mae,
+            "direct_mae": c.validation.direct_mae,
+            "grouped_by": c.validation.grouped_by,
+            "n_folds": c.validation.n_folds,
+        },
+        "sources": {
+            "ids": models.ids.tolist(),
+            "released": np.where(np.isnat(models.released), "", models.released.astype(str)).tolist(),
+            "family": models.family.tolist(),
+            "base": models.base.tolist(),
+            "revision": models.revision.tolist(),
+        },
+        "provenance": c.provenance,
+    }
+
+
+def _arrays(c: Condensation) -> dict[str, Array]:
+    items = c.items
+    arrays = {
+        "anchors.positions": c.anchors.positions,
+        "anchors.weights": c.anchors.weights,
+        "anchors.criterion": c.anchors.criterion,
+        "items.weight": items.weight,
+        "items.n_choices": items.n_choices,
+        "sources.correct": np.asarray(c.sources.correct),
+        "sources.scores": c.source_scores,
+        "validation.estimate": c.validation.estimate,
+    }
+    optional = {"items.label": items.label, "items.cost": items.cost}
+    optional["sources.probs"] = None if c.sources.probs is None else np.asarray(c.sources.probs)
+    arrays |= {name: array for name, array in optional.items() if array is not None}
+    return arrays | {f"model.{name}": array for name, array in c.score_model.state().items()}
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _checksum(about: dict[str, Any]) -> str:
+    rest = {name: value for name, value in about.items() if name != "checksum"}
+    return _sha256(json.dumps(rest, sort_keys=True, ensure_ascii=True).encode())

@@ -1,0 +1,64 @@
+"""The README.md that travels with a condensation: what it is, how it was made, what error to expect."""
+
+from __future__ import annotations
+
+from .condensation import Condensation
+
+
+def card(condensation: Condensation, name: str) -> str:
+    """The card as markdown; ``name`` is the folder's, for the commands it shows."""
+    c, v = condensation, condensation.validation
+    n_items = c.provenance.get("n_items", "?")
+    made = c.provenance.get("created", "an unknown date")
+    how = {step: _options(c.provenance.get(step, {})) for step in ("select", "predict")}
+    kept = {"family": "whole families", "base": "whole base models", "none": "single models"}[v.grouped_by]
+    rows = "\n".join(
+        f"| {100 * level:.0f} % | {100 * v.half_width(level):.1f} points |" for level in (0.5, 0.8, 0.9, 0.95)
+    )
+    return f"""# {c.benchmark}, condensed to {len(c.anchors)} items
+
+A condensed benchmark made with disco-eval: evaluate a model on these
+{len(c.anchors)} anchor items instead of all {n_items}, and get an estimate of its score on all of them.
+
+```bash
+disco anchors {name}                 # the items to evaluate
+disco estimate {name} ANSWERS        # answers as a store, an npz or a table
+```
+
+```python
+import disco_eval as de
+
+small = de.load("{name}")
+estimates = small.estimate(answers)  # a Responses with at least the anchors
+```
+
+## What error to expect
+
+Source models were predicted by condensations made without them ({v.n_folds} folds, {kept} left out together, anchors
+chosen anew each time): mean absolute error **{100 * v.mae:.2f} points**, against {100 * v.direct_mae:.2f} points for
+the plain mean over {len(c.anchors)} random items.
+
+| share of models | error at most |
+|---|---|
+{rows}
+
+That holds for models like the source models. A model that is better than all of them, or of a new kind, can err more.
+
+## How it was made
+
+| | |
+|---|---|
+| benchmark | {c.benchmark}, {n_items} items |
+| source models | {c.sources.n_models}, scores {100 * c.source_scores.min():.1f} to {100 * c.source_scores.max():.1f} |
+| anchors | {len(c.anchors)} by {how["select"]} |
+| prediction | {how["predict"]} |
+| seed | {c.provenance.get("seed")} |
+| made | {made} with disco-eval {c.provenance.get("disco_eval", "?")} |
+
+Files: `condensation.json` (names and how it was made), `arrays.safetensors` (numbers), this card. No code, no pickles.
+"""
+
+
+def _options(step: dict[str, object]) -> str:
+    rest = ", ".join(f"{k}={v}" for k, v in step.items() if k != "name")
+    return f"`{step.get('name', '?')}`" + (f" ({rest})" if rest else "")

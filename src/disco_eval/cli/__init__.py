@@ -1,0 +1,52 @@
+"""The ``disco`` command: one file per subcommand, each a few lines over the library.
+
+Results go to standard output, progress and errors to standard error. Exit status: 0 done; 2 the input is wrong, with
+one line that says what to do; 1 our bug, with a traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from ..errors import DiscoError
+from . import anchors, condense, demo, estimate, imports, info
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    help="Condense a benchmark to about 100 items and predict a model's full score from its answers on those alone.",
+    epilog="Start with **disco demo**. Documentation: README.md and docs/.",
+)
+app.command("demo")(demo.demo)
+app.add_typer(imports.app, name="import")
+app.command("info")(info.info)
+app.command("condense")(condense.condense)
+app.command("anchors")(anchors.anchors)
+app.command("estimate")(estimate.estimate)
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: bool = typer.Option(False, "--version", help="Show the version and stop.")) -> None:
+    if version:
+        from .. import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """The entry point: runs the command and turns the library's errors into one line and exit status 2."""
+    try:
+        app()
+    except DiscoError as e:
+        print(f"disco: {e}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("disco: interrupted; nothing was left half-written", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(0)

@@ -1,0 +1,96 @@
+"""What several commands share: options with one meaning, model lists, progress, tables."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import DiscoError
+
+if TYPE_CHECKING:
+    from ..condensation import Progress
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same result.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")]
+Level = Annotated[float, typer.Option("--level", help="Nominal coverage of the intervals, between 0 and 1.")]
+
+
+def print_json(record: Any) -> None:
+    """One JSON document on standard output."""
+    print(json.dumps(record, indent=1, ensure_ascii=False))
+
+
+def say(line: str) -> None:
+    """A line for people, on standard error, so that standard output stays clean."""
+    print(line, file=sys.stderr)
+
+
+def read_names(file: Path) -> list[str]:
+    """Model ids from a file, one a line; empty lines and lines that begin with # are passed over."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as e:
+        raise DiscoError(f"'{file}' cannot be read as a list of model ids, one a line ({e})") from None
+    names = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if not names:
+        raise DiscoError(f"'{file}' names no models; write one model id a line")
+    return list(dict.fromkeys(names))
+
+
+def options(pairs: list[str] | None) -> dict[str, Any]:
+    """``["committee_size=100", "parts=probs,correct"]`` as keyword arguments; values are JSON or else text."""
+    out: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise DiscoError(f"'{pair}' is no option; write NAME=VALUE, such as committee_size=100")
+        out[name.replace("-", "_")] = _value(name, value)
+    return out
+
+
+def _value(name: str, text: str) -> Any:
+    if name == "parts":
+        return tuple(text.split(","))
+    if text == "none":
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+@contextmanager
+def progress() -> Iterator[Progress]:
+    """A progress bar on standard error, silent where that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: int = 1) -> None:
+    """A table on standard output; the first ``left`` columns hold names, the others numbers."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    console.print(Text(f"\n{title}", style="bold"), soft_wrap=True)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))
+    for k, name in enumerate(columns):
+        table.add_column(name, justify="left" if k < left else "right", overflow="ellipsis", no_wrap=k > 0)
+    for row in rows:
+        table.add_row(*map(Text, row))  # names are shown as they are, never read as markup
+    console.print(table)

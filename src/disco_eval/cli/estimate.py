@@ -1,0 +1,77 @@
+"""disco estimate: from answers on the anchors to full-benchmark scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import Json, Level, print_json, print_table, read_names
+
+if TYPE_CHECKING:
+    from ..condensation import Estimate
+
+
+def estimate(
+    condensation: Annotated[Path, typer.Argument(help="A folder that 'disco condense' wrote.", metavar="DIR")],
+    answers: Annotated[
+        list[Path], typer.Argument(help="Answers to at least the anchors: stores, npz files or tables.")
+    ],
+    models: Annotated[
+        Path | None, typer.Option("--models", help="File of the models to estimate, one id a line; all by default.")
+    ] = None,
+    level: Level = 0.9,
+    as_json: Json = False,
+) -> None:
+    """Estimate models' scores on the whole benchmark from their answers on the anchors.
+
+    Answers to other items are ignored. Example: **disco estimate mmlu-100 answers.csv --level 0.95**
+    """
+    from ..artifact import load
+    from ..errors import AlignmentError, some
+    from ..io import open_answers
+
+    c = load(condensation)
+    wanted = None if models is None else read_names(models)
+    estimates: dict[str, Estimate] = {}
+    for file in answers:
+        responses = open_answers(file, items=c.anchors.ids)
+        if wanted is not None:
+            here = [name for name in wanted if name in set(responses.models.ids.tolist())]
+            responses = responses.pick(models=responses.models.positions(here))
+        if responses.n_models:
+            for e in c.estimate(responses, level):
+                if e.model in estimates:
+                    raise AlignmentError(
+                        f"'{e.model}' has answers in several files, '{file}' among them; give one of them"
+                    )
+                estimates[e.model] = e
+    missing = [name for name in wanted or [] if name not in estimates]
+    if missing:
+        raise AlignmentError(f"{len(missing)} models have no answers in {some(answers)}: {some(missing)}")
+    shown = list(estimates.values()) if wanted is None else [estimates[name] for name in wanted]
+    if as_json:
+        print_json({"benchmark": c.benchmark, "level": level, "estimates": [_record(e) for e in shown]})
+    else:
+        _print(c.benchmark, shown, level)
+
+
+def _record(e: Estimate) -> dict[str, Any]:
+    interval = {"score": e.score, "low": e.low, "high": e.high}
+    return {"model": e.model, **interval, "flags": list(e.flags), "nearest": list(e.nearest)}
+
+
+def _print(benchmark: str, estimates: list[Estimate], level: float) -> None:
+    from ..condensation import FLAGS
+
+    rows = [
+        [e.model, f"{100 * e.score:.1f}", f"{100 * e.low:.1f} to {100 * e.high:.1f}", ", ".join(e.flags)]
+        for e in estimates
+    ]
+    columns = ["model", "score", f"{100 * level:g} % interval", "flags"]
+    if not any(e.flags for e in estimates):
+        rows, columns = [row[:3] for row in rows], columns[:3]
+    print_table(f"Estimated scores on {benchmark}, in percent", columns, rows)
+    for flag in dict.fromkeys(f for e in estimates for f in e.flags):
+        print(f"{flag}: {FLAGS[flag]}.")

@@ -1,0 +1,70 @@
+"""disco info: what a store or a condensation holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import Json, print_json, print_table
+
+if TYPE_CHECKING:
+    from ..condensation import Condensation
+    from ..responses import Responses
+
+
+def info(
+    path: Annotated[Path, typer.Argument(help="A store, a condensation, an npz or a table.")], as_json: Json = False
+) -> None:
+    """Say what a store of responses or a condensation holds."""
+    from ..artifact import JSON, load
+    from ..io import open_answers
+
+    is_condensation = (path / JSON).is_file()
+    record = _condensation(load(path)) if is_condensation else _responses(open_answers(path))
+    if as_json:
+        print_json(record)
+    else:
+        print_table(
+            str(path), ["", ""], [[name.replace("_", " "), _show(value)] for name, value in record.items()], left=2
+        )
+
+
+def _responses(r: Responses) -> dict[str, Any]:
+    scores = r.scores()
+    return {
+        "kind": "responses",
+        "n_models": r.n_models,
+        "n_items": r.n_items,
+        "answers": "grades" if r.probs is None else f"probabilities of up to {r.max_choices} choices",
+        "subtasks": len(r.items.subtasks) if r.items.subtasks != [""] else 0,
+        "scores": {"lowest": float(scores.min()), "mean": float(scores.mean()), "highest": float(scores.max())},
+        "families": len({f for f in r.models.family.tolist() if f}),
+        "models_with_date": int((r.models.released == r.models.released).sum()),
+    }
+
+
+def _condensation(c: Condensation) -> dict[str, Any]:
+    return {
+        "kind": "condensation",
+        "benchmark": c.benchmark,
+        "n_anchors": len(c.anchors),
+        "n_items": c.provenance.get("n_items"),
+        "n_sources": c.sources.n_models,
+        "mae_pp": 100 * c.validation.mae,
+        "direct_mae_pp": 100 * c.validation.direct_mae,
+        "half_width_90_pp": 100 * c.validation.half_width(0.9),
+        "folds": {"n": c.validation.n_folds, "grouped_by": c.validation.grouped_by},
+        "select": c.provenance.get("select"),
+        "predict": c.provenance.get("predict"),
+        "seed": c.provenance.get("seed"),
+        "created": c.provenance.get("created"),
+        "disco_eval": c.provenance.get("disco_eval"),
+    }
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {_show(v)}" for k, v in value.items())
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

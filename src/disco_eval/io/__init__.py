@@ -1,0 +1,51 @@
+"""Readers and writers, one file per format: results that exist become Responses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import FormatError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ..responses import Responses
+    from .npz import read_npz, write_npz
+    from .table import read_table, write_table
+
+_HOME = {"read_npz": "npz", "write_npz": "npz", "read_table": "table", "write_table": "table"}
+
+__all__ = ["open_answers", "read_npz", "read_table", "write_npz", "write_table"]
+
+
+def open_answers(path: str | Path, items: ArrayLike | None = None) -> Responses:
+    """Responses from whatever is at ``path``: a store, a ``.npz`` archive or a long table (by its ending).
+
+    ``items`` are those that will be used: a table may lack answers to others.
+
+    Raises FormatError where it is none of these.
+    """
+    from .npz import read_npz
+
+    where = Path(path)
+    if where.suffix.lower() == ".npz":
+        return read_npz(where)
+    if where.is_dir() or not where.exists():
+        from ..store import open_responses
+
+        return open_responses(where)
+    from .table import SUFFIXES, read_table
+
+    if where.suffix.lower() not in SUFFIXES:
+        raise FormatError(f"'{where}' is neither a store, nor ends in .npz or one of {', '.join(SUFFIXES)}")
+    return read_table(where, items=items)
+
+
+def __getattr__(name: str) -> Any:
+    """Readers load on first use: polars alone takes longer to import than an estimate to make."""
+    if name in _HOME:
+        import importlib
+
+        return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module 'disco_eval.io' has no attribute '{name}'")

@@ -1,0 +1,105 @@
+"""NumPy archives: one file with named arrays, no pickles.
+
+| array | shape | what |
+|---|---|---|
+| ``models``, ``items`` | (M,), (N,) | names |
+| one of ``probs``, ``loglikelihoods``, ``correct`` | (M, N, C), (M, N, C), (M, N) | the answers |
+| ``labels`` | (N,) | index of the right choice; needed with probs or loglikelihoods |
+| ``n_choices``, ``subtask``, ``weight``, ``digest``, ``cost`` | (N,) | optional, about the items |
+| ``released``, ``family``, ``base_model``, ``revision`` | (M,) | optional, about the models |
+
+``correct`` may stand beside ``probs`` or ``loglikelihoods`` where the benchmark grades otherwise than by the most
+probable choice.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FormatError, some
+from ..files import new_file
+from ..responses import Items, Models, Responses
+
+Array = NDArray[Any]
+
+ANSWERS = ("probs", "loglikelihoods", "correct")
+_ITEM = {"subtask": "subtask", "weight": "weight", "n_choices": "n_choices", "digest": "digest", "cost": "cost"}
+_MODEL = {"released": "released", "family": "family", "base": "base_model", "revision": "revision"}
+
+
+def read_npz(path: str | Path) -> Responses:
+    """Responses from a NumPy archive of the layout above.
+
+    Raises FormatError where the file is not an archive, is truncated, holds pickled objects, or lacks what is needed;
+    ValidationError where the values are not allowed.
+    """
+    arrays = _load(Path(path))
+    for name in ("models", "items"):
+        if name not in arrays:
+            raise FormatError(
+                f"'{path}' has no array '{name}'; it has {some(arrays, 8)}. The layout: disco import npz --help"
+            )
+    given = [name for name in ANSWERS if name in arrays]
+    if not given:
+        raise FormatError(f"'{path}' has none of {', '.join(ANSWERS)}; it has {some(arrays, 8)}")
+    items = _items(arrays, arrays[given[0]])
+    models = Models(arrays["models"], **{k: arrays.get(v) for k, v in _MODEL.items()})
+    correct = arrays.get("correct")
+    if "probs" in arrays and "loglikelihoods" in arrays:
+        raise FormatError(f"'{path}' has both probs and loglikelihoods; keep one, so that nothing has to be guessed")
+    if "probs" in arrays:
+        return Responses.from_probs(models, items, arrays["probs"], correct=correct)
+    if "loglikelihoods" in arrays:
+        return Responses.from_loglikelihoods(models, items, arrays["loglikelihoods"], correct=correct)
+    return Responses.from_correct(models, items, arrays["correct"])
+
+
+def write_npz(responses: Responses, path: str | Path) -> None:
+    """Write responses as a compressed NumPy archive, whole or not at all."""
+    r = responses.load()
+    models, items = r.models, r.items
+    dates = np.where(np.isnat(models.released), "", models.released.astype(str)).astype(str)
+    arrays: dict[str, Any] = {"models": models.ids, "items": items.ids, "correct": r.correct, "released": dates}
+    arrays |= {file: getattr(items, own) for own, file in _ITEM.items() if getattr(items, own) is not None}
+    arrays |= {file: getattr(models, own) for own, file in _MODEL.items() if own != "released"}
+    if items.label is not None:
+        arrays["labels"] = items.label
+    if r.probs is not None:
+        arrays["probs"] = r.probs
+    with new_file(path) as draft, draft.open("wb") as out:
+        np.savez_compressed(out, **arrays)
+
+
+def _load(path: Path) -> dict[str, Array]:
+    known = {"models", "items", "labels", *ANSWERS, *_ITEM.values(), *_MODEL.values()}
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise FormatError(f"'{path}' is a single array, not an archive of named arrays (.npz)")
+            return {name: archive[name] for name in archive.files if name in known}
+    except FileNotFoundError:
+        raise FormatError(f"'{path}' does not exist") from None
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError) as e:
+        if isinstance(e, FormatError):
+            raise
+        why = "it holds pickled objects" if "allow_pickle" in str(e) else " ".join(str(e).split())[:120] or "truncated"
+        raise FormatError(f"'{path}' is not a readable NumPy archive ({why})") from None
+
+
+def _items(arrays: dict[str, Array], answers: Array) -> Items:
+    named = {own: arrays.get(file) for own, file in _ITEM.items()}
+    if named["n_choices"] is None and answers.ndim == 3:
+        named["n_choices"] = np.full(len(arrays["items"]), answers.shape[2])
+    return Items(arrays["items"], label=_label(arrays), **named)
+
+
+def _label(arrays: dict[str, Array]) -> Array | None:
+    label = arrays.get("labels")
+    graded_only = "probs" not in arrays and "loglikelihoods" not in arrays
+    return None if label is None or graded_only else label

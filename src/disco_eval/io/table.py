@@ -1,0 +1,278 @@
+"""Long tables (CSV, JSON lines, Parquet): one row per answer, or one row per choice of an answer.
+
+| column (default name) | what |
+|---|---|
+| ``model``, ``item`` | names; every model needs every item exactly once (once per choice) |
+| ``score`` | the grade in [0, 1], one row per answer; or: |
+| ``choice`` and ``prob`` or ``loglikelihood`` | one row per choice |
+| ``label`` | with choices: the right one, written as in ``choice`` |
+| ``subtask``, ``weight``, ``digest``, ``cost`` | optional, the same in all rows of an item |
+| ``family``, ``base``, ``released``, ``revision`` | optional, the same in all rows of a model |
+
+Choices are numbered within each item in sorted order, so letters, numbers and texts all do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import DiscoError, FormatError, ValidationError, some, unknown
+from ..files import new_file
+from ..responses import Items, Models, Responses
+
+Array = NDArray[Any]
+
+_ABOUT_ITEM = ("subtask", "weight", "digest", "cost")
+_ABOUT_MODEL = ("family", "base", "released", "revision")
+COLUMNS = ("model", "item", "score", "choice", "prob", "loglikelihood", "label", *_ABOUT_ITEM, *_ABOUT_MODEL)
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+
+
+def read_table(path: str | Path, columns: Mapping[str, str] | None = None, items: ArrayLike | None = None) -> Responses:
+    """Responses from a long table.
+
+    Parameters
+    ----------
+    path : a ``.csv``, ``.tsv``, ``.jsonl`` or ``.parquet`` file.
+    columns : the file's names for the columns that are called otherwise there, ``{"item": "question_id"}``.
+    items : keep only these items; rows of others are ignored, whatever they lack.
+
+    Raises
+    ------
+    FormatError
+        The file cannot be read, or lacks a column.
+    ValidationError
+        A cell is missing or there twice (named), or holds something that is not allowed.
+    """
+    frame = _rename(_read(Path(path)), dict(columns or {}), str(path))
+    if items is not None:
+        frame = frame.filter(pl.col("item").is_in(np.asarray(items, dtype=str).tolist()))
+    if frame.is_empty():
+        raise FormatError(f"'{path}' holds no rows{' of the items asked for' if items is not None else ''}")
+    for name in ("model", "item"):
+        if frame[name].null_count():
+            raise ValidationError(f"'{path}': column '{name}' is empty in {frame[name].null_count()} rows")
+    kinds = [name for name in ("score", "prob", "loglikelihood") if name in frame.columns]
+    if len(kinds) != 1:
+        raise FormatError(
+            f"'{path}' needs exactly one of the columns score, prob, loglikelihood; it has "
+            f"{' and '.join(kinds) or 'none'} (columns: {some(frame.columns, 12)}). Name it with --column score=NAME."
+        )
+    value = kinds[0]
+    frame = frame.with_columns(_number(frame, value, str(path)))
+    return _graded(frame, value, str(path)) if value == "score" else _chosen(frame, value, str(path))
+
+
+def write_table(responses: Responses, path: str | Path) -> None:
+    """Write responses as a long table, one row per answer or, with probabilities, per choice; whole or not at all."""
+    r = responses.load()
+    items, models = r.items, r.models
+    m, i = (a.ravel() for a in np.indices((r.n_models, r.n_items)))
+    columns: dict[str, Any] = {}
+    if r.probs is None:
+        columns["score"] = np.asarray(r.correct).ravel()
+    else:
+        if items.label is None:
+            raise DiscoError(
+                "a table of probabilities needs the labels, which these responses lack; write a store instead"
+            )
+        own = np.flatnonzero((np.arange(r.max_choices) < items.n_choices[:, None])[i].ravel())
+        answer, choice = np.divmod(own, r.max_choices)
+        m, i = m[answer], i[answer]
+        columns = {
+            "choice": choice,
+            "prob": np.asarray(r.probs)[m, i, choice].astype(np.float64),
+            "label": items.label[i],
+        }
+    known = {"subtask": items.subtask, "digest": items.digest, "family": models.family, "base": models.base}
+    about = {name: v[i if name in _ABOUT_ITEM else m] for name, v in known.items() if (v != "").any()}
+    if (items.weight != 1).any():
+        about["weight"] = items.weight[i]
+    if not np.isnat(models.released).all():
+        about["released"] = np.where(np.isnat(models.released), "", models.released.astype(str))[m].astype(str)
+    frame = pl.DataFrame({"model": models.ids[m], "item": items.ids[i], **columns, **about})
+    with new_file(path) as draft:
+        _write(frame, draft, Path(path).suffix)
+
+
+# ---- files -----------------------------------------------------------------------------------------------------
+
+
+def _read(path: Path) -> pl.DataFrame:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise FormatError(f"'{path}' should end in one of {', '.join(SUFFIXES)}, so that its format is known")
+    if not path.is_file():
+        raise FormatError(f"'{path}' does not exist or is not a file")
+    try:
+        if suffix in (".csv", ".tsv"):
+            return pl.read_csv(path, separator="," if suffix == ".csv" else "\t", infer_schema_length=None)
+        if suffix == ".parquet":
+            return pl.read_parquet(path)
+        return pl.read_ndjson(path, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, OSError, ValueError) as e:
+        raise FormatError(f"'{path}' cannot be read as {suffix[1:]}: {_first_line(e)}") from None
+
+
+def _write(frame: pl.DataFrame, path: Path, suffix: str) -> None:
+    if suffix == ".csv":
+        frame.write_csv(path)
+    elif suffix == ".tsv":
+        frame.write_csv(path, separator="\t")
+    elif suffix == ".parquet":
+        frame.write_parquet(path)
+    elif suffix in (".jsonl", ".ndjson"):
+        frame.write_ndjson(path)
+    else:
+        raise FormatError(f"'{path.name}' should end in one of {', '.join(SUFFIXES)}")
+
+
+def _rename(frame: pl.DataFrame, columns: dict[str, str], path: str) -> pl.DataFrame:
+    for ours, theirs in columns.items():
+        if ours not in COLUMNS:
+            raise DiscoError(unknown("column", ours, COLUMNS))
+        if theirs not in frame.columns:
+            raise FormatError(f"'{path}': " + unknown("column", theirs, frame.columns))
+    renamed = frame.select(
+        [pl.col(theirs).alias(ours) for ours, theirs in columns.items()]
+        + [pl.col(name) for name in frame.columns if name in COLUMNS and name not in columns]
+    )
+    for name in ("model", "item"):
+        if name not in renamed.columns:
+            raise FormatError(
+                f"'{path}' has no column '{name}' (columns: {some(frame.columns, 12)}). "
+                f"Name it with --column {name}=NAME."
+            )
+    return renamed.with_columns(pl.col("model").cast(pl.String), pl.col("item").cast(pl.String))
+
+
+def _number(frame: pl.DataFrame, name: str, path: str) -> pl.Series:
+    column = frame[name]
+    if column.dtype == pl.Boolean or column.dtype.is_numeric():
+        numbers = column.cast(pl.Float64)
+    else:
+        numbers = column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    empty = numbers.is_null() | numbers.is_nan()
+    if empty.any():
+        row = frame.row(int(empty.arg_max() or 0), named=True)
+        raise ValidationError(
+            f"'{path}': {name} of model '{row['model']}', item '{row['item']}' is {row[name]!r}, expected a number "
+            f"({empty.sum()} such rows)"
+        )
+    return numbers
+
+
+# ---- from long to square ---------------------------------------------------------------------------------------
+
+
+def _graded(frame: pl.DataFrame, value: str, path: str) -> Responses:
+    models, items = _names(frame, "model"), _names(frame, "item")
+    m, i = _codes(frame["model"], models), _codes(frame["item"], items)
+    _complete(m * len(items) + i, len(models) * len(items), lambda k: _cell(models, items, k), path)
+    grades = np.empty((len(models), len(items)), np.float32)
+    grades[m, i] = frame[value].to_numpy()
+    return Responses.from_correct(_about_models(frame, models), _about_items(frame, items, path), grades)
+
+
+def _chosen(frame: pl.DataFrame, value: str, path: str) -> Responses:
+    if "choice" not in frame.columns:
+        raise FormatError(f"'{path}' has {value} but no column 'choice'. Name it with --column choice=NAME.")
+    if "label" not in frame.columns:
+        raise FormatError(
+            f"'{path}' has {value} but no column 'label' for the right choice. Name it with --column label=NAME."
+        )
+    frame = frame.with_columns(pl.col("choice").rank("dense").over("item").cast(pl.Int64).sub(1).alias("#choice"))
+    models, items = _names(frame, "model"), _names(frame, "item")
+    m, i, c = _codes(frame["model"], models), _codes(frame["item"], items), frame["#choice"].to_numpy()
+    n_choices = np.zeros(len(items), dtype=np.int64)
+    np.maximum.at(n_choices, i, c + 1)
+    start = np.concatenate([[0], np.cumsum(n_choices)])
+    width = int(start[-1])
+
+    def cell(k: int) -> str:
+        item = int(np.searchsorted(start, k % width, side="right")) - 1
+        return f"{_cell(models, items, k // width * len(items) + item)}, choice {k % width - start[item] + 1}"
+
+    _complete(m * width + start[i] + c, len(models) * width, cell, path)
+    table = np.full((len(models), len(items), int(n_choices.max())), 0.0 if value == "prob" else -np.inf, np.float32)
+    table[m, i, c] = frame[value].to_numpy()
+    about = _about_items(frame, items, path, n_choices=n_choices, label=_labels(frame, items, path))
+    make = Responses.from_probs if value == "prob" else Responses.from_loglikelihoods
+    return make(_about_models(frame, models), about, table)
+
+
+def _labels(frame: pl.DataFrame, items: list[str], path: str) -> Array:
+    """The label of every item as the number of its choice."""
+    same = frame["choice"].dtype == frame["label"].dtype
+    match = (
+        pl.col("choice") == pl.col("label")
+        if same
+        else pl.col("choice").cast(pl.String) == pl.col("label").cast(pl.String)
+    )
+    right = frame.filter(match).group_by("item").agg(pl.col("#choice").unique())
+    found = {row["item"]: row["#choice"] for row in right.iter_rows(named=True)}
+    bad = [item for item in items if len(found.get(item, ())) != 1]
+    if bad:
+        what = "several labels" if bad[0] in found else "a label that none of its choices has"
+        raise ValidationError(f"'{path}': item '{bad[0]}' has {what} ({len(bad)} such items)")
+    return np.array([found[item][0] for item in items], dtype=np.int64)
+
+
+def _complete(cell: Array, n_cells: int, name: Any, path: str) -> None:
+    count = np.bincount(cell, minlength=n_cells)
+    twice, missing = np.flatnonzero(count > 1), np.flatnonzero(count == 0)
+    if len(twice):
+        raise ValidationError(
+            f"'{path}': {name(int(twice[0]))} is there {count[twice[0]]} times ({len(twice)} such cells)"
+        )
+    if len(missing):
+        raise ValidationError(
+            f"'{path}': {name(int(missing[0]))} is missing ({len(missing)} of {n_cells} cells). Every model must "
+            "answer every item; leave out the models or items that are incomplete."
+        )
+
+
+def _cell(models: list[str], items: list[str], k: int) -> str:
+    return f"model '{models[k // len(items)]}', item '{items[k % len(items)]}'"
+
+
+def _names(frame: pl.DataFrame, name: str) -> list[str]:
+    names: list[str] = frame[name].unique(maintain_order=True).to_list()
+    return names
+
+
+def _codes(column: pl.Series, names: list[str]) -> Array:
+    codes: Array = column.replace_strict(names, list(range(len(names))), return_dtype=pl.Int64).to_numpy()
+    return codes
+
+
+def _about_items(frame: pl.DataFrame, items: list[str], path: str, **known: Any) -> Items:
+    return Items(items, **known, **{k: _constant(frame, "item", k, path) for k in _ABOUT_ITEM})
+
+
+def _about_models(frame: pl.DataFrame, models: list[str]) -> Models:
+    return Models(models, **{k: _constant(frame, "model", k, "") for k in _ABOUT_MODEL})
+
+
+def _constant(frame: pl.DataFrame, axis: str, name: str, path: str) -> Array | None:
+    """A column that says the same in all rows of an item or model, once per item or model; None if it is not there."""
+    if name not in frame.columns:
+        return None
+    numeric = name in ("weight", "cost")
+    column = _number(frame, name, path) if numeric else frame[name].cast(pl.String).fill_null("")
+    each = frame.select(axis, column.alias("#")).group_by(axis, maintain_order=True).agg(pl.col("#").unique())
+    several = each.filter(pl.col("#").list.len() > 1)
+    if len(several):
+        row = several.row(0)
+        raise ValidationError(f"{axis} '{row[0]}' has several values of {name}: {some(row[1])}")
+    return np.array(each["#"].list.first().to_list(), dtype=np.float64 if numeric else str)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__

@@ -1,0 +1,1 @@
+"""Comparing methods on populations of models."""
