@@ -125,13 +125,14 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
     correct = need(arrays, "sources.correct", (n, k))
     probs = need(arrays, "sources.probs", (n, k, None)) if "sources.probs" in arrays else None
     method = _field(_field(about, "anchors", dict), "method", str)
-    criterion = _of_shape(arrays, "anchors.criterion", (k,))  # NaN where chance chose
+    criterion, chance = (_of_shape(arrays, f"anchors.{name}", (k,)) for name in ("criterion", "chance"))  # may be NaN
     anchors = Anchors(
         items.ids,
         need(arrays, "anchors.positions", (k,), "i"),
         need(arrays, "anchors.weights", (k,)),
         method,
         criterion,
+        chance,
     )
     saved = _field(about, "score_model", dict)
     state = {name.removeprefix("model."): array for name, array in arrays.items() if name.startswith("model.")}
@@ -223,6 +224,7 @@ def _arrays(c: Condensation) -> dict[str, Array]:
         "anchors.positions": c.anchors.positions,
         "anchors.weights": c.anchors.weights,
         "anchors.criterion": c.anchors.criterion,
+        "anchors.chance": c.anchors.chance,
         "items.weight": items.weight,
         "items.n_choices": items.n_choices,
         "sources.correct": np.asarray(c.sources.correct),

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-_PENALTIES = np.logspace(-2, 3, 11)  # in mean eigenvalues of the items' kernel
+FEWEST = 4  # items drawn by chance, below which nothing is estimated from them
+PENALTIES = np.logspace(-2, 3, 11)  # in mean eigenvalues of the items' kernel
 
 
 def systematic(order: Array, size: Array, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -48,22 +49,25 @@ class Survey:
     """Model-assisted estimate of a weighted mean over all items from those drawn by chance.
 
     A model's grades on the drawn items are regressed (ridge) on the source models' grades there; the regression
-    predicts the mean over all items, and the drawn items correct it by what it misses (augmented inverse probability
-    weighting, or the difference estimator: Sarndal, Swensson & Wretman, 1992). A wrong regression costs precision and
-    never truth: nothing is assumed about the model, so the estimate holds for models unlike every source.
+    predicts the mean over all items, and the drawn items correct it by what it misses (difference estimator with
+    weights 1 / chance, Sarndal, Swensson & Wretman, 1992; augmented inverse probability weighting elsewhere). A wrong
+    regression costs precision, not truth: nothing is assumed about the model, so the estimate holds for models
+    unlike every source.
 
     Attributes
     ----------
-    certain : (n_anchors,) share of the benchmark of anchors sure to be drawn (they stand for themselves); else 0.
+    certain : (n_anchors,) share of the score of anchors that stand for themselves alone; 0 for those drawn by chance.
     drawn : (k,) positions, among the anchors, of those drawn by chance.
-    share : (2,) share of the benchmark that the drawn ones stand for; and the number of items behind it.
+    shares : (k,) what part of the rest each of them stands for, sum 1. size : (2,) share of the score that the rest
+        makes up; number of items in the rest.
     vectors : (k, k), values : (k,) eigenvectors and eigenvalues of the drawn items' kernel over source models.
-    reach : (k,) the kernel between the mean over all undrawn-by-certainty items and the drawn ones.
+    reach : (k,) the kernel between the mean over the rest and the drawn items.
     """
 
     certain: Array
     drawn: Array
-    share: Array
+    shares: Array
+    size: Array
     vectors: Array
     values: Array
     reach: Array
@@ -77,52 +81,52 @@ class Survey:
         """
         by_chance = chance < 1
         drawn = np.flatnonzero(by_chance)
+        if len(drawn) < FEWEST:
+            raise ValueError(f"{len(drawn)} anchors were drawn by chance, expected {FEWEST} or more")
         certain = np.where(by_chance, 0.0, weights)
-        if len(drawn) < 4:
-            raise ValueError(f"{len(drawn)} anchors were drawn by chance, expected 4 or more")
-        share = 1 - float(certain.sum())
+        rest = 1 - float(certain.sum())
+        shares = weights[drawn] / chance[drawn]
+        shares = shares / shares.sum()
         X = grades[:, drawn].T  # (k, n_models)
-        mean = X.mean(axis=0)
-        target = (scores - grades @ certain) / share  # every source's mean over the items behind the drawn ones
-        Xc = X - mean
-        values, vectors = np.linalg.eigh(Xc @ Xc.T)
-        behind = n_items - int((~by_chance).sum())
-        return cls(
-            certain,
-            drawn,
-            np.array([share, float(behind)]),
-            vectors,
-            np.maximum(values, 0.0),
-            Xc @ (target - mean),
-        )
+        mean = shares @ X
+        target = (scores - grades @ certain) / rest  # every source's mean over the rest
+        X = X - mean
+        values, vectors = np.linalg.eigh(X @ X.T)
+        size = np.array([rest, float(n_items - (~by_chance).sum())])
+        return cls(certain, drawn, shares, size, vectors, np.maximum(values, 0.0), X @ (target - mean))
 
     @classmethod
     def shapes(cls) -> dict[str, tuple[int | None, ...]]:
         """The shape of every array, None where it depends on the data."""
-        inner: dict[str, tuple[int | None, ...]] = {"share": (2,), "vectors": (None, None)}
+        inner: dict[str, tuple[int | None, ...]] = {"size": (2,), "vectors": (None, None)}
         return {f.name: inner.get(f.name, (None,)) for f in fields(cls)}
 
     def predict(self, grades: Array) -> tuple[Array, Array]:
         """Estimated scores and standard errors, each (n_models,), from grades (n_models, n_anchors)."""
-        both = np.array([self._one(y) for y in grades[:, self.drawn]]).reshape(-1, 2)
-        return grades @ self.certain + self.share[0] * both[:, 0], self.share[0] * both[:, 1]
+        both = np.array([self._rest(y) for y in grades[:, self.drawn]]).reshape(-1, 2)
+        return grades @ self.certain + self.size[0] * both[:, 0], self.size[0] * both[:, 1]
 
-    def _one(self, y: Array) -> tuple[float, float]:
-        """Mean over the items behind the drawn ones and its standard error, for one model's grades (k,)."""
-        k = len(y)
-        centred = self.vectors.T @ (y - y.mean())
-        penalty = np.maximum(_PENALTIES * max(float(self.values.mean()), 1e-12), 1e-12)
-        shrink = self.values[:, None] / (self.values[:, None] + penalty)
-        leverage = np.minimum((self.vectors**2) @ shrink + 1 / k, 0.99)
-        errors = ((y - y.mean())[:, None] - self.vectors @ (shrink * centred[:, None])) / (1 - leverage)
-        at = int(np.argmin((errors**2).mean(axis=0)))
-        fitted = y - errors[:, at]  # every item predicted without itself
-        gain = self.reach @ (self.vectors @ (centred / (self.values + penalty[at])))
-        over_all = y.mean() + gain
-        rest = 1 - k / self.share[1]
-        spread = float(((fitted - fitted.mean()) ** 2).sum())
-        trust = float((y - y.mean()) @ (fitted - fitted.mean())) / (spread + 1e-9)
-        trust = min(max(trust, 0.0), 1.0) * rest
+    def _rest(self, y: Array) -> tuple[float, float]:
+        """Mean over the rest and its standard error, for one model's grades (k,) on the drawn items."""
+        centre = self.shares @ y
+        errors, predicted = self._regress(y - centre)
+        fitted = y - errors  # every item predicted without itself
+        spread = fitted - self.shares @ fitted
+        trust = (self.shares * (y - centre)) @ spread / (self.shares @ spread**2 + 1e-9)
+        trust = min(max(float(trust), 0.0), 1.0)
         residual = y - trust * fitted
-        variance = max(float(residual.var(ddof=1)), 0.25 / k) / k * max(rest, 0.0)
-        return float(residual.mean() + trust * over_all), float(np.sqrt(variance))
+        mean = float(self.shares @ residual)
+        k, unequal = len(y), float(self.shares @ self.shares)  # unequal: 1 / k where all shares are equal
+        variance = max(float(self.shares @ (residual - mean) ** 2) * k / (k - 1), 0.25 / k) * unequal
+        return mean + trust * (centre + predicted), float(np.sqrt(variance * max(1 - k / self.size[1], 0.0)))
+
+    def _regress(self, y: Array) -> tuple[Array, float]:
+        """Errors of centred grades (k,), each predicted from the others, and the prediction of the mean of the rest."""
+        penalty = PENALTIES * max(float(self.values.mean()), 1e-12)
+        rotated = self.vectors.T @ y
+        shrink = self.values[:, None] / (self.values[:, None] + penalty)
+        leverage = np.minimum((self.vectors**2) @ shrink + self.shares[:, None], 0.99)
+        errors = (y[:, None] - self.vectors @ (shrink * rotated[:, None])) / (1 - leverage)
+        at = int(np.argmin(self.shares @ errors**2))
+        predicted = self.reach @ (self.vectors @ (rotated / (self.values + penalty[at])))
+        return errors[:, at], float(predicted)

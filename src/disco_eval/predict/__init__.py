@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import DiscoError, FormatError, unknown
+from .auto import Assessment, Auto
 from .base import ScoreModel
 from .direct import Direct, WeightedSum
 from .regressors import KNN, REGRESSORS, Boosting, Forest, Lasso, Linear, Ridge
 from .signature import PARTS, SignatureModel, signature
 
 # classes that a saved condensation may name; nothing else is ever built from a file
-SCORE_MODELS: dict[str, type[Any]] = {c.name: c for c in (Direct, WeightedSum, SignatureModel)}
+SCORE_MODELS: dict[str, type[Any]] = {c.name: c for c in (Auto, Direct, WeightedSum, SignatureModel)}
 
 
 def _on_signature(regressor: str) -> Callable[..., ScoreModel]:
@@ -22,7 +23,13 @@ def _on_signature(regressor: str) -> Callable[..., ScoreModel]:
     return build
 
 
+def _gp(grades: bool = False) -> ScoreModel:
+    return Auto(guard=False, grades=grades)
+
+
 PREDICTORS: dict[str, Callable[..., ScoreModel]] = {
+    "auto": Auto,
+    "gp": _gp,
     "direct": Direct,
     "weighted_sum": WeightedSum,
     **{name: _on_signature(name) for name in REGRESSORS},
@@ -32,7 +39,8 @@ PREDICTORS: dict[str, Callable[..., ScoreModel]] = {
 def predictor(name: str, **options: Any) -> ScoreModel:
     """A new score model of a name; an unknown name or option raises DiscoError and says which there are.
 
-    ``direct`` and ``weighted_sum`` take no options; the others are a `SignatureModel` with that regressor and take
+    ``auto`` takes ``guard`` and ``grades``, ``gp`` (auto without its guard) ``grades``, ``direct`` and
+    ``weighted_sum`` nothing; the others are a `SignatureModel` with that regressor and take
     ``parts``, ``n_components`` and the regressor's own options (``k``, ``metric``, ``alpha``, ``n_trees``).
     """
     if name not in PREDICTORS:
@@ -60,6 +68,8 @@ __all__ = [
     "PREDICTORS",
     "REGRESSORS",
     "SCORE_MODELS",
+    "Assessment",
+    "Auto",
     "Boosting",
     "Direct",
     "Forest",

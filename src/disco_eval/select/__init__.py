@@ -6,12 +6,22 @@ from collections.abc import Callable
 
 from ..errors import DiscoError, unknown
 from .anchors import Anchors
+from .chance import auto, stratified
 from .disagreement import jsd, pds
+from .optimal import hybrid, sharp
 from .uniform import uniform
 
 Selector = Callable[..., Anchors]
 
-SELECTORS: dict[str, Selector] = {"uniform": uniform, "pds": pds, "jsd": jsd}
+SELECTORS: dict[str, Selector] = {
+    "auto": auto,
+    "stratified": stratified,
+    "hybrid": hybrid,
+    "sharp": sharp,
+    "uniform": uniform,
+    "pds": pds,
+    "jsd": jsd,
+}
 
 
 def selector(name: str) -> Selector:
@@ -21,4 +31,15 @@ def selector(name: str) -> Selector:
     return SELECTORS[name]
 
 
-__all__ = ["SELECTORS", "Anchors", "jsd", "pds", "selector", "uniform"]
+__all__ = [
+    "SELECTORS",
+    "Anchors",
+    "auto",
+    "hybrid",
+    "jsd",
+    "pds",
+    "selector",
+    "sharp",
+    "stratified",
+    "uniform",
+]
