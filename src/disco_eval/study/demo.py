@@ -74,7 +74,7 @@ def run_demo(n_models: int = 240, n_anchors: int = 100, seed: int = 0, progress:
     if n_models < 60:
         raise ValidationError(f"the demo needs at least 60 models to have sources and targets, not {n_models}")
     tell = progress or (lambda what, done, total: None)
-    for_split, for_choice, for_families, for_direct = np.random.default_rng(seed).spawn(4)
+    for_split, for_families, for_direct = np.random.default_rng(seed).spawn(3)
     responses = digits_zoo(n_models, seed=seed, progress=tell)
     target = np.sort(for_split.choice(n_models, n_models // 6, replace=False))
     split = Split(np.setdiff1d(np.arange(n_models), target), target, "random")
@@ -89,7 +89,7 @@ def run_demo(n_models: int = 240, n_anchors: int = 100, seed: int = 0, progress:
             predict=predict,
             predict_options=given,
             benchmark="digits",
-            rng=for_choice.spawn(1)[0],
+            rng=seed,
         )
     choices = {label: 100 * c.validation.mae for label, c in made.items()}
     best = min(choices, key=lambda label: choices[label])
