@@ -72,7 +72,7 @@ class AbilityLine:
         p = np.clip(sigmoid(self.ability(grades)[:, None] + self.easiness), 1e-4, 1 - 1e-4)
         logit = np.log(p / (1 - p))
         surprise = ((grades - p) * logit).sum(axis=1)
-        return surprise / np.sqrt(np.maximum((p * (1 - p) * logit**2).sum(axis=1), 1e-9))
+        return np.asarray(surprise / np.sqrt(np.maximum((p * (1 - p) * logit**2).sum(axis=1), 1e-9)))
 
 
 def easiness(grades_mean: Array, n_models: int) -> Array:

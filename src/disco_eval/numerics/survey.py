@@ -74,7 +74,7 @@ class Survey:
 
     @classmethod
     def fit(cls, grades: Array, scores: Array, weights: Array, chance: Array, n_items: int) -> Survey:
-        """From the sources' ``grades`` (n, n_anchors) and ``scores`` (n,); ``weights`` (n_anchors,) shares of the score.
+        """From sources' ``grades`` (n, n_anchors) and ``scores`` (n,); ``weights`` (n_anchors,) shares of the score.
 
         ``chance`` (n_anchors,) is the probability with which each anchor was drawn; NaN for anchors chosen otherwise,
         which stand for themselves alone, like those with 1. Raises ValueError where fewer than 4 were left to chance.
@@ -118,7 +118,7 @@ class Survey:
         mean = float(self.shares @ residual)
         k, unequal = len(y), float(self.shares @ self.shares)  # unequal: 1 / k where all shares are equal
         variance = max(float(self.shares @ (residual - mean) ** 2) * k / (k - 1), 0.25 / k) * unequal
-        return mean + trust * (centre + predicted), float(np.sqrt(variance * max(1 - k / self.size[1], 0.0)))
+        return float(mean + trust * (centre + predicted)), float(np.sqrt(variance * max(1 - k / self.size[1], 0.0)))
 
     def _regress(self, y: Array) -> tuple[Array, float]:
         """Errors of centred grades (k,), each predicted from the others, and the prediction of the mean of the rest."""

@@ -74,7 +74,9 @@ class Auto:
 
     def fit(self, source: Responses, anchors: Anchors, rng: Seed = None) -> Self:
         if source.n_models < FEWEST_SOURCES:
-            raise ValidationError(f"prediction 'auto' needs at least {FEWEST_SOURCES} source models, got {source.n_models}")
+            raise ValidationError(
+                f"prediction 'auto' needs at least {FEWEST_SOURCES} source models, got {source.n_models}"
+            )
         known, scores = source.pick(items=anchors.positions), source.scores()
         groups = _groups(source)
         self._ids = anchors.ids
@@ -144,7 +146,8 @@ class Auto:
         return float(np.clip(best, 0.0, 1.0))
 
     def config(self) -> Config:
-        return {"guard": self.guard, "grades": self.grades}
+        parts = {"soft": self._soft, "survey": self._survey is not None}
+        return {"guard": self.guard, "grades": self.grades, "parts": parts}
 
     def state(self) -> Arrays:
         arrays = {"facts": self._facts}
@@ -155,14 +158,14 @@ class Auto:
 
     @classmethod
     def restore(cls, config: Config, state: Arrays, ids: Array) -> Self:
-        model = cls(**config)
+        model = cls(config["guard"], config["grades"])
         model._ids = ids
         model._facts = need(state, "facts", (6,))
-        n = 2 if "process1.X" in state else 1
-        model._soft = n == 2
+        model._soft = bool(config["parts"]["soft"])
+        n = 2 if model._soft else 1
         model._processes = [GaussianProcess(**_part(state, f"process{i}", GaussianProcess.shapes())) for i in range(n)]
         model._line = AbilityLine(**_part(state, "line", {"easiness": (len(ids),), "curve": (None,), "line": (2,)}))
-        has_survey = any(name.startswith("survey.") for name in state)
+        has_survey = bool(config["parts"]["survey"])
         model._survey = Survey(**_part(state, "survey", Survey.shapes())) if has_survey else None
         wrong = model._mismatch(len(ids))
         if wrong:
@@ -182,7 +185,8 @@ class Auto:
         fits = len(v.shares) == len(v.values) == len(v.reach) == k and v.vectors.shape == (k, k)
         if not fits or len(v.certain) != n_anchors or k < FEWEST:
             return "the arrays of the survey differ in length"
-        return "" if 0 <= v.drawn.min() and v.drawn.max() < n_anchors else "the survey asks for anchors that do not exist"
+        inside = v.drawn.min() >= 0 and v.drawn.max() < n_anchors
+        return "" if inside else "the survey asks for anchors that do not exist"
 
 
 def _survey_weight(apart: Array, sd: Array, se: Array, outside: Array, at_edge: float) -> Array:
@@ -194,8 +198,8 @@ def _survey_weight(apart: Array, sd: Array, se: Array, outside: Array, at_edge: 
     inside = 0.5 * sd**2 / (sd**2 + se**2)
     to_edge = np.clip((outside + 0.1) / 0.2, 0.0, 1.0)
     beyond = np.clip((outside - 0.1) / 0.3, 0.0, 1.0)
-    weight: Array = (1 - to_edge) * inside + to_edge * np.maximum(at_edge, inside)
-    return weight + beyond * (1 - weight)
+    weight = (1 - to_edge) * inside + to_edge * np.maximum(at_edge, inside)
+    return np.asarray(weight + beyond * (1 - weight))
 
 
 def _views(answers: Responses, soft: bool) -> list[tuple[Array, Array]]:
@@ -233,7 +237,7 @@ def _fit_survey(source: Responses, anchors: Anchors, grades: Array, scores: Arra
 
 def item_means(source: Responses) -> Array:
     """Share of the models that are right on every item, shape (n_items,)."""
-    return source.grades().mean(axis=0)
+    return np.asarray(source.grades().mean(axis=0))
 
 
 def _groups(source: Responses) -> Array:

@@ -78,4 +78,4 @@ def information(grades: Array, scores: Array) -> Array:
     p = np.clip(scores, 0.5 / grades.shape[1], 1 - 0.5 / grades.shape[1])
     ability = np.log(p / (1 - p))
     covariance = (ability - ability.mean()) @ (grades - grades.mean(axis=0)) / len(scores)
-    return np.maximum(covariance, 0.0)
+    return np.asarray(np.maximum(covariance, 0.0))

@@ -87,7 +87,8 @@ def greedy(
     state = _Design.of(X, responses.scores()[rows], n)
     state.open &= weight > 0
     price, left = price[canonical], np.inf if budget is None else float(budget)
-    at, gains = [], []
+    at: list[int] = []
+    gains: list[float] = []
     while len(at) < n:
         state.open &= price <= left
         gain = state.gain() / np.maximum(price, 1e-12) ** cost_power
@@ -98,7 +99,9 @@ def greedy(
         at.append(j)
         left -= price[j] if budget is not None else 0.0
     if budget is not None and len(at) < min(4, n):
-        raise ValidationError(f"a budget of {budget:g} pays for {len(at)} items only; the cheapest costs {price.min():g}")
+        raise ValidationError(
+            f"a budget of {budget:g} pays for {len(at)} items only; the cheapest costs {price.min():g}"
+        )
     return canonical[np.array(at, dtype=np.int64)], np.array(gains)
 
 
