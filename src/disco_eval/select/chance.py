@@ -10,11 +10,12 @@ from ..numerics.survey import systematic
 from ..responses import Responses
 from .anchors import Anchors, Array, check_count, random_ranks
 
-LEAN = 0.5  # of the drawing probability that follows information, with very many sources
+DRAWS = 30  # draws of which the best balanced one is kept
+LEAN = 0.3  # of the drawing probability that follows information, with very many sources
 SOURCES_FOR_FULL_LEAN = 150
 
 
-def stratified(responses: Responses, n_anchors: int, rng: Seed = None, *, lean: float = 0.0) -> Anchors:
+def stratified(responses: Responses, n_anchors: int, rng: Seed = None, *, lean: float = 0.0, draws: int = 1) -> Anchors:
     """Items spread evenly over difficulty, drawn by chance: the safest anchors for targets unlike the sources.
 
     Walks the items from hard to easy and draws at equal steps from a random start, so easy and hard items come in the
@@ -26,41 +27,59 @@ def stratified(responses: Responses, n_anchors: int, rng: Seed = None, *, lean: 
     lean : 0 to 1. Share of the drawing probability that follows what an item tells about the score (the covariance of
         its grade with the source models' scores) instead of its weight; each anchor's weight undoes it. Leaning makes
         learned predictions sharper inside the sources' range and the survey estimate a little wider.
+    draws : so many draws are made and the one kept whose weighted mean is closest to the source models' scores (mean
+        square): balance bought with a little of the randomness (rerandomisation, Morgan & Rubin, 2012).
 
     Raises ValidationError for more anchors than items that count, or a lean outside 0 to 1.
     """
-    return _draw(responses, n_anchors, rng, lean, "stratified")
+    return _draw(responses, n_anchors, rng, lean, draws, "stratified")
 
 
 def auto(responses: Responses, n_anchors: int, rng: Seed = None) -> Anchors:
     """Our default: `stratified`, leaning the more to informative items the more source models say which those are.
 
     With few sources the informative items are largely those that happen to separate these few; from 150 sources on
-    half of the probability follows information. Measured in ``docs/theory/anchors.md``.
+    three tenths of the probability follow information. The best balanced of 30 draws is kept. Measured in ``docs/theory/anchors.md``.
     """
     lean = min(LEAN, responses.n_models / SOURCES_FOR_FULL_LEAN * LEAN)
-    return _draw(responses, n_anchors, rng, lean, "auto")
+    return _draw(responses, n_anchors, rng, lean, DRAWS, "auto")
 
 
-def _draw(responses: Responses, n_anchors: int, rng: Seed, lean: float, method: str) -> Anchors:
+def _draw(responses: Responses, n_anchors: int, rng: Seed, lean: float, draws: int, method: str) -> Anchors:
     check_count(responses, n_anchors)
     if not 0 <= lean <= 1:
         raise ValidationError(f"lean must lie between 0 and 1, got {lean}")
-    for_order, for_start = np.random.default_rng(rng).spawn(2)
+    for_order, for_draws = np.random.default_rng(rng).spawn(2)
     grades = responses.grades()
     share = responses.items.weight / responses.items.weight.sum()
     size = (1 - lean) * share
     if lean:
         told = share * information(grades, responses.scores())
         size = size + lean * (told / told.sum() if told.sum() > 0 else share)
-    order = by_difficulty(responses, grades, for_order)
     if (share > 0).sum() < n_anchors:
         raise ValidationError(
             f"{n_anchors} anchors were asked for, but only {(share > 0).sum()} items of the benchmark have a weight "
             f"above 0; ask for at most as many"
         )
-    at, chance = systematic(order, np.where(share > 0, np.maximum(size, 1e-12), 0.0), n_anchors, for_start)
+    size = np.where(share > 0, np.maximum(size, 1e-12), 0.0)
+    order = by_difficulty(responses, grades, for_order)
+    scores = responses.scores()
+    best, found = np.inf, None
+    for draw in for_draws.spawn(draws):
+        at, chance = systematic(_shuffled(order, responses.n_items / n_anchors, draw), size, n_anchors, draw)
+        part = share[at] / chance
+        off = float(((grades[:, at] @ part / part.sum() - scores) ** 2).mean()) if draws > 1 else 0.0
+        if off < best:
+            best, found = off, (at, chance)
+    assert found is not None
+    at, chance = found
     return Anchors.of(responses.items, at, method, weights=share[at] / chance, chance=chance)
+
+
+def _shuffled(order: Array, reach: float, rng: np.random.Generator) -> Array:
+    """The order with every item moved by up to half a step either way, so that another draw finds other items."""
+    moved: Array = order[np.argsort(np.arange(len(order)) + reach * rng.random(len(order)), kind="stable")]
+    return moved
 
 
 def by_difficulty(responses: Responses, grades: Array, rng: np.random.Generator) -> Array:
