@@ -131,7 +131,7 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
     if about["format"] == 1:  # knew neither chances nor how sure a score model is
         arrays["anchors.chance"] = np.full(k, np.nan)
         arrays |= {"validation.scale": np.ones(n)}
-        arrays |= {f"validation.{name}": np.full(n, np.nan) for name in ("apart", "person_fit")}
+        arrays |= {f"validation.{name}": np.full(n, np.nan) for name in ("apart", "leak")}
     criterion, chance = (_of_shape(arrays, f"anchors.{name}", (k,)) for name in ("criterion", "chance"))  # may be NaN
     anchors = Anchors(
         items.ids,
@@ -158,7 +158,7 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
             n_folds=_field(checked, "n_folds", int),
             scale=need(arrays, "validation.scale", (n,)),
             apart=_of_shape(arrays, "validation.apart", (n,)),
-            person_fit=_of_shape(arrays, "validation.person_fit", (n,)),
+            leak=_of_shape(arrays, "validation.leak", (n,)),
         ),
         provenance=_field(about, "provenance", dict),
     )
@@ -242,7 +242,7 @@ def _arrays(c: Condensation) -> dict[str, Array]:
         "validation.estimate": c.validation.estimate,
         "validation.scale": c.validation.scale,
         "validation.apart": c.validation.apart,
-        "validation.person_fit": c.validation.person_fit,
+        "validation.leak": c.validation.leak,
     }
     optional = {"items.label": items.label, "items.cost": items.cost}
     optional["sources.probs"] = None if c.sources.probs is None else np.asarray(c.sources.probs)

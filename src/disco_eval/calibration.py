@@ -51,7 +51,7 @@ class CrossValidation:
     n_folds : how many parts the source models were cut into.
     scale : (n_sources,) standard error that the score model claimed for each; 1 where it claims none.
     apart : (n_sources,) distance of its two estimates in their standard errors; NaN where there is one only.
-    person_fit : (n_sources,) l_z of the left-out answers; NaN where the score model knows none.
+    leak : (n_sources,) evidence that anchors were remembered, of models that saw none; NaN where there is none.
     """
 
     truth: Array
@@ -61,7 +61,7 @@ class CrossValidation:
     n_folds: int
     scale: Array
     apart: Array
-    person_fit: Array
+    leak: Array
 
     @property
     def mae(self) -> float:
@@ -86,12 +86,12 @@ class CrossValidation:
 
     def unusual(self, found: Assessment) -> dict[str, Array]:
         """Flag to mask (n_models,): which assessed models are out of what the left-out sources were like."""
-        odd = float(np.nanquantile(self.person_fit, ODD)) if np.isfinite(self.person_fit).any() else -np.inf
+        odd = float(np.nanquantile(self.leak, 1 - ODD)) if np.isfinite(self.leak).any() else np.inf
         far = max(2.0, float(np.nanquantile(self.apart, APART))) if np.isfinite(self.apart).any() else np.inf
         return {  # comparisons with NaN, what a score model does not know, are false
             "outside-range": found.outside > OUTSIDE,
             "lines-disagree": distance_apart(found) > far,
-            "odd-answers": found.person_fit < odd,
+            "odd-answers": found.leak > max(odd, 0.0),
         }
 
 
@@ -142,7 +142,7 @@ def cross_validate(
 ) -> CrossValidation:
     """Leave each fold of source models out, condense without it, and assess it; ``done(k)`` after the k-th fold."""
     n = responses.n_models
-    estimate, scale, apart, fit = (np.full(n, np.nan) for _ in range(4))
+    estimate, scale, apart, leak = (np.full(n, np.nan) for _ in range(4))
     direct: list[Array] = []
     for k, (fit_on, left_out) in enumerate(parts):
         for_recipe, for_direct = rngs[k].spawn(2)
@@ -150,7 +150,7 @@ def cross_validate(
         unseen = responses.pick(models=left_out)
         found = assess(model, unseen.pick(items=anchors.positions))
         estimate[left_out], scale[left_out] = np.clip(found.score, 0, 1), found.scale
-        apart[left_out], fit[left_out] = distance_apart(found), found.person_fit
+        apart[left_out], leak[left_out] = distance_apart(found), found.leak
         direct.append(_direct_errors(unseen, recipe.n_anchors, for_direct))
         done(k + 1)
     return CrossValidation(
@@ -161,7 +161,7 @@ def cross_validate(
         n_folds=len(parts),
         scale=scale,
         apart=apart,
-        person_fit=fit,
+        leak=leak,
     )
 
 

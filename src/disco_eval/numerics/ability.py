@@ -1,4 +1,4 @@
-"""One ability per model: a score line through the anchors, and whether the answers fit it."""
+"""One ability per model: a score line through the anchors."""
 
 from __future__ import annotations
 
@@ -62,17 +62,6 @@ class AbilityLine:
         grid = np.linspace(-REACH, REACH, len(self.curve))
         scores: Array = self.line[0] * np.interp(self.ability(grades), grid, self.curve) + self.line[1]
         return scores
-
-    def person_fit(self, grades: Array) -> Array:
-        """How well every model's pattern of grades fits its ability, shape (n_models,): the l_z statistic.
-
-        About standard normal for models that answer like the sources; far below 0 where hard anchors are right and
-        easy ones wrong, as after training on some of the anchors (Drasgow, Levine & Williams, 1985).
-        """
-        p = np.clip(sigmoid(self.ability(grades)[:, None] + self.easiness), 1e-4, 1 - 1e-4)
-        logit = np.log(p / (1 - p))
-        surprise = ((grades - p) * logit).sum(axis=1)
-        return np.asarray(surprise / np.sqrt(np.maximum((p * (1 - p) * logit**2).sum(axis=1), 1e-9)))
 
 
 def easiness(grades_mean: Array, n_models: int) -> Array:

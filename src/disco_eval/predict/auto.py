@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import FormatError, ValidationError
 from ..numerics.ability import AbilityLine, easiness
 from ..numerics.gp import GaussianProcess
+from ..numerics.leakage import Leakage
 from ..numerics.rng import Seed
 from ..numerics.survey import FEWEST, Survey
 from ..responses import Responses
@@ -34,7 +35,7 @@ class Assessment:
     process, process_sd : the Gaussian process. line : the ability line. survey, survey_se : the survey estimate; the
         line and its error where no anchor was drawn by chance.
     outside : how far the estimate lies outside the sources' range, in standard deviations of their scores; < 0 inside.
-    person_fit : l_z, far below 0 where the pattern of answers does not fit the ability.
+    leak : log likelihood ratio that some anchors were remembered, see `numerics.leakage`.
     """
 
     score: Array
@@ -45,7 +46,7 @@ class Assessment:
     survey: Array
     survey_se: Array
     outside: Array
-    person_fit: Array
+    leak: Array
 
 
 class Auto:
@@ -86,6 +87,7 @@ class Auto:
         error, sd = (np.mean([both[i] for both in left_out], axis=0) for i in (0, 1))
         self._line = _fit_line(source, anchors, known.grades(), scores)
         self._survey = _fit_survey(source, anchors, known.grades(), scores)
+        self._leakage = Leakage.fit(known.grades(), scores)
         low, high = np.quantile(scores, _EDGE)
         spread = max(float(scores.std()), 1e-6)
         line_error = scores - self._line.predict(known.grades())
@@ -116,7 +118,7 @@ class Auto:
         weight = _survey_weight(process - survey, sd, se, outside, at_edge) if self.guard else np.zeros(len(line))
         score = process + weight * (survey - process)
         scale = np.sqrt(((1 - weight) * sd) ** 2 + (weight * se) ** 2)
-        return Assessment(score, scale, process, sd, line, survey, se, outside, self._line.person_fit(grades))
+        return Assessment(score, scale, process, sd, line, survey, se, outside, self._leakage.evidence(grades))
 
     def _process(self, answers: Responses) -> tuple[Array, Array]:
         views = _views(answers, self._soft)
@@ -153,7 +155,7 @@ class Auto:
         arrays = {"facts": self._facts}
         for i, process in enumerate(self._processes):
             arrays |= _arrays(f"process{i}", process)
-        arrays |= _arrays("line", self._line)
+        arrays |= _arrays("line", self._line) | _arrays("leakage", self._leakage)
         return arrays if self._survey is None else arrays | _arrays("survey", self._survey)
 
     @classmethod
@@ -165,6 +167,8 @@ class Auto:
         n = 2 if model._soft else 1
         model._processes = [GaussianProcess(**_part(state, f"process{i}", GaussianProcess.shapes())) for i in range(n)]
         model._line = AbilityLine(**_part(state, "line", {"easiness": (len(ids),), "curve": (None,), "line": (2,)}))
+        k = (len(ids),)
+        model._leakage = Leakage(**_part(state, "leakage", {"slope": k, "intercept": k}))
         has_survey = bool(config["parts"]["survey"])
         model._survey = Survey(**_part(state, "survey", Survey.shapes())) if has_survey else None
         wrong = model._mismatch(len(ids))

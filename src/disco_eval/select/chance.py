@@ -39,7 +39,8 @@ def auto(responses: Responses, n_anchors: int, rng: Seed = None) -> Anchors:
     """Our default: `stratified`, leaning the more to informative items the more source models say which those are.
 
     With few sources the informative items are largely those that happen to separate these few; from 150 sources on
-    three tenths of the probability follow information. The best balanced of 30 draws is kept. Measured in ``docs/theory/anchors.md``.
+    three tenths of the probability follow information. The best balanced of 30 draws is kept.
+    Measured in ``docs/theory/anchors.md``.
     """
     lean = min(LEAN, responses.n_models / SOURCES_FOR_FULL_LEAN * LEAN)
     return _draw(responses, n_anchors, rng, lean, DRAWS, "auto")
