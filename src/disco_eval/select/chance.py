@@ -11,7 +11,7 @@ from ..responses import Responses
 from .anchors import Anchors, Array, check_count, random_ranks
 
 DRAWS = 30  # draws of which the best balanced one is kept
-LEAN = 0.3  # of the drawing probability that follows information, with very many sources
+LEAN = 0.5  # of the drawing probability that follows information, with very many sources
 SOURCES_FOR_FULL_LEAN = 150
 
 
@@ -39,7 +39,7 @@ def auto(responses: Responses, n_anchors: int, rng: Seed = None) -> Anchors:
     """Our default: `stratified`, leaning the more to informative items the more source models say which those are.
 
     With few sources the informative items are largely those that happen to separate these few; from 150 sources on
-    three tenths of the probability follow information. The best balanced of 30 draws is kept.
+    half of the probability follows information. The best balanced of 30 draws is kept.
     Measured in ``docs/theory/anchors.md``.
     """
     lean = min(LEAN, responses.n_models / SOURCES_FOR_FULL_LEAN * LEAN)
@@ -56,7 +56,7 @@ def _draw(responses: Responses, n_anchors: int, rng: Seed, lean: float, draws: i
     size = (1 - lean) * share
     if lean:
         told = share * information(grades, responses.scores())
-        size = size + lean * (told / told.sum() if told.sum() > 0 else share)
+        size = size + lean * told / told.sum()
     if (share > 0).sum() < n_anchors:
         raise ValidationError(
             f"{n_anchors} anchors were asked for, but only {(share > 0).sum()} items of the benchmark have a weight "
@@ -90,12 +90,17 @@ def by_difficulty(responses: Responses, grades: Array, rng: np.random.Generator)
 
 
 def information(grades: Array, scores: Array) -> Array:
-    """What an item tells about the score, shape (n_items,), >= 0: covariance of its grade with logit scores.
+    """What an item tells about the score, shape (n_items,), >= 0, mean about 1: covariance of grade and logit score.
 
-    0 where weaker models do better. The covariance favours items that both separate models and agree with the rest;
+    0 where weaker models do better, but at least 1 for items harder than the average score: models stronger than every
+    source differ from each other on just these, whatever the sources did there. The covariance favours items that both separate models and agree with the rest;
     the correlation alone would favour items that only one model fails.
     """
     p = np.clip(scores, 0.5 / grades.shape[1], 1 - 0.5 / grades.shape[1])
     ability = np.log(p / (1 - p))
     covariance = (ability - ability.mean()) @ (grades - grades.mean(axis=0)) / len(scores)
-    return np.asarray(np.maximum(covariance, 0.0))
+    covariance = np.maximum(covariance, 0.0)
+    if not covariance.any():
+        return np.ones(len(covariance))
+    told = covariance / covariance.mean()
+    return np.where(grades.mean(axis=0) < scores.mean(), np.maximum(told, 1.0), told)
