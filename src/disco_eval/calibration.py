@@ -39,6 +39,9 @@ FLAGS = {
 }
 
 
+OF_SOURCES = ("few-sources", "alike-sources", "no-gain")  # not about one model: every estimate carries them
+
+
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
     """Source models predicted by a condensation made without them: what error to expect for a new model.

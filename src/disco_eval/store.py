@@ -111,7 +111,14 @@ def append_models(responses: Responses, path: str | Path) -> None:
             for i in range(0, added.n_items, step):
                 part = Responses._take(source, slice(None), slice(i, i + step))
                 array[first:total, i : i + step, ...] = part
-        group.attrs.update({"n_models": total})
+        change: dict[str, Any] = {"n_models": total, "provenance": _joined(there.provenance, added.provenance)}
+        group.attrs.update(change)
+
+
+def _joined(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """The store's provenance, with what is known of each new model added under ``models``."""
+    models = {**old.get("models", {}), **new.get("models", {})}
+    return {**new, **old, "models": models} if models else {**new, **old}
 
 
 def _fitting(responses: Responses, there: Responses, where: str) -> Responses:
@@ -133,6 +140,9 @@ def _fitting(responses: Responses, there: Responses, where: str) -> Responses:
     if (added.probs is None) != (there.probs is None):
         kinds = ("grades", "probabilities") if added.probs is None else ("probabilities", "grades")
         raise AlignmentError(f"'{where}' holds {kinds[1]}, but the models to add have {kinds[0]}; they cannot be mixed")
+    if added.probs is not None and (added.items.n_choices != there.items.n_choices).any():
+        other = there.items.ids[added.items.n_choices != there.items.n_choices]
+        raise AlignmentError(f"{len(other)} items have another number of choices than in '{where}': {some(other)}")
     if added.max_choices != there.max_choices:
         raise AlignmentError(f"'{where}' holds {there.max_choices} choices per item, the added {added.max_choices}")
     return added
@@ -178,7 +188,10 @@ def open_responses(path: str | Path) -> Responses:
             "Update disco-eval, or write the store again with this version."
         )
     try:
-        return _read(group, where, _count(about, _array(group, "correct").shape[0]))
+        found = _read(group, where, _count(about, _array(group, "correct").shape[0]))
+        provenance = about.get("provenance", {})
+        found.provenance = dict(provenance) if isinstance(provenance, dict) else {}
+        return found
     except FormatError:
         raise
     except (KeyError, ValueError, OSError, RuntimeError, TypeError) as e:
@@ -249,7 +262,8 @@ def _fill(responses: Responses, draft: Path) -> None:
     if responses.probs is not None:
         _answers(group, "probs", responses, ("model", "item", "choice"))
     # last: a store without it is not opened
-    group.attrs.update({"kind": KIND, "format": FORMAT, "n_models": responses.n_models})
+    about: dict[str, Any] = {"kind": KIND, "format": FORMAT, "n_models": responses.n_models}
+    group.attrs.update({**about, "provenance": responses.provenance})
 
 
 def _model_columns(models: Models) -> dict[str, Array]:

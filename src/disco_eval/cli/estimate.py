@@ -51,10 +51,15 @@ def estimate(
     if missing:
         raise AlignmentError(f"{len(missing)} models have no answers in {some(answers)}: {some(missing)}")
     shown = list(estimates.values()) if wanted is None else [estimates[name] for name in wanted]
+    show(c.benchmark, shown, level, as_json)
+
+
+def show(benchmark: str, estimates: list[Estimate], level: float, as_json: bool) -> None:
+    """Print estimates as a table, or as the documented JSON."""
     if as_json:
-        print_json({"benchmark": c.benchmark, "level": level, "estimates": [_record(e) for e in shown]})
+        print_json({"benchmark": benchmark, "level": level, "estimates": [_record(e) for e in estimates]})
     else:
-        _print(c.benchmark, shown, level, c.source_flags)
+        _print(benchmark, estimates, level)
 
 
 def _record(e: Estimate) -> dict[str, Any]:
@@ -62,10 +67,10 @@ def _record(e: Estimate) -> dict[str, Any]:
     return {"model": e.model, **interval, "flags": list(e.flags), "nearest": list(e.nearest)}
 
 
-def _print(benchmark: str, estimates: list[Estimate], level: float, of_sources: tuple[str, ...]) -> None:
-    from ..calibration import FLAGS
+def _print(benchmark: str, estimates: list[Estimate], level: float) -> None:
+    from ..calibration import FLAGS, OF_SOURCES
 
-    own = {e.model: [f for f in e.flags if f not in of_sources] for e in estimates}
+    own = {e.model: [f for f in e.flags if f not in OF_SOURCES] for e in estimates}
     rows = [
         [e.model, f"{100 * e.score:.1f}", f"{100 * e.low:.1f} to {100 * e.high:.1f}", ", ".join(own[e.model])]
         for e in estimates

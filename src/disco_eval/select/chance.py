@@ -93,8 +93,9 @@ def information(grades: Array, scores: Array) -> Array:
     """What an item tells about the score, shape (n_items,), >= 0, mean about 1: covariance of grade and logit score.
 
     0 where weaker models do better, but at least 1 for items harder than the average score: models stronger than every
-    source differ from each other on just these, whatever the sources did there. The covariance favours items that both separate models and agree with the rest;
-    the correlation alone would favour items that only one model fails.
+    source differ from each other on just these, whatever the sources did there. The
+    covariance favours items that both separate models and agree with the rest; the correlation alone would favour
+    items that only one model fails.
     """
     p = np.clip(scores, 0.5 / grades.shape[1], 1 - 0.5 / grades.shape[1])
     ability = np.log(p / (1 - p))
@@ -103,4 +104,4 @@ def information(grades: Array, scores: Array) -> Array:
     if not covariance.any():
         return np.ones(len(covariance))
     told = covariance / covariance.mean()
-    return np.where(grades.mean(axis=0) < scores.mean(), np.maximum(told, 1.0), told)
+    return np.asarray(np.where(grades.mean(axis=0) < scores.mean(), np.maximum(told, 1.0), told))
