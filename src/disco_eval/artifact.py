@@ -130,7 +130,7 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
     method = _field(_field(about, "anchors", dict), "method", str)
     if about["format"] == 1:  # knew neither chances nor how sure a score model is
         arrays["anchors.chance"] = np.full(k, np.nan)
-        arrays |= {"validation.scale": np.ones(n)}
+        arrays |= {"validation.scale": np.ones(n), "validation.fold": np.full(n, -1)}
         arrays |= {f"validation.{name}": np.full(n, np.nan) for name in ("apart", "leak")}
     criterion, chance = (_of_shape(arrays, f"anchors.{name}", (k,)) for name in ("criterion", "chance"))  # may be NaN
     anchors = Anchors(
@@ -159,6 +159,7 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
             scale=need(arrays, "validation.scale", (n,)),
             apart=_of_shape(arrays, "validation.apart", (n,)),
             leak=_of_shape(arrays, "validation.leak", (n,)),
+            fold=need(arrays, "validation.fold", (n,), "i"),
         ),
         provenance=_field(about, "provenance", dict),
     )
@@ -243,6 +244,7 @@ def _arrays(c: Condensation) -> dict[str, Array]:
         "validation.scale": c.validation.scale,
         "validation.apart": c.validation.apart,
         "validation.leak": c.validation.leak,
+        "validation.fold": c.validation.fold,
     }
     optional = {"items.label": items.label, "items.cost": items.cost}
     optional["sources.probs"] = None if c.sources.probs is None else np.asarray(c.sources.probs)

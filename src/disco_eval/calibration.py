@@ -55,6 +55,7 @@ class CrossValidation:
     scale : (n_sources,) standard error that the score model claimed for each; 1 where it claims none.
     apart : (n_sources,) distance of its two estimates in their standard errors; NaN where there is one only.
     leak : (n_sources,) evidence that anchors were remembered, of models that saw none; NaN where there is none.
+    fold : (n_sources,) which fold left each one out; -1 where unknown.
     """
 
     truth: Array
@@ -65,6 +66,7 @@ class CrossValidation:
     scale: Array
     apart: Array
     leak: Array
+    fold: Array
 
     @property
     def mae(self) -> float:
@@ -146,6 +148,7 @@ def cross_validate(
     """Leave each fold of source models out, condense without it, and assess it; ``done(k)`` after the k-th fold."""
     n = responses.n_models
     estimate, scale, apart, leak = (np.full(n, np.nan) for _ in range(4))
+    fold = np.full(n, -1)
     direct: list[Array] = []
     for k, (fit_on, left_out) in enumerate(parts):
         for_recipe, for_direct = rngs[k].spawn(2)
@@ -155,6 +158,7 @@ def cross_validate(
         estimate[left_out], scale[left_out] = np.clip(found.score, 0, 1), found.scale
         apart[left_out], leak[left_out] = distance_apart(found), found.leak
         direct.append(_direct_errors(unseen, recipe.n_anchors, for_direct))
+        fold[left_out] = k
         done(k + 1)
     return CrossValidation(
         truth=responses.scores(),
@@ -165,6 +169,7 @@ def cross_validate(
         scale=scale,
         apart=apart,
         leak=leak,
+        fold=fold,
     )
 
 

@@ -1,0 +1,151 @@
+"""Two models on the same anchors: the difference of their full scores, and whether a drop stays within a margin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .calibration import CrossValidation, assess
+from .condensation import Condensation
+from .errors import DiscoError, ValidationError
+from .numerics.gp import squared_distances
+from .numerics.intervals import symmetric_quantile
+from .responses import Responses
+
+Array = NDArray[Any]
+
+PAIRS = 100  # of source models, nearest in distance, that an interval is calibrated on
+FEWEST_PAIRS = 30
+VERDICTS = {"passes": 0, "fails": 3, "undecided": 4}
+"""What the verdicts are called, and the exit status of ``disco compare`` for each."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A candidate against a baseline, such as a quantised model against the original.
+
+    Attributes
+    ----------
+    baseline, candidate : their names.
+    difference : estimated full score of the candidate minus that of the baseline, in [-1, 1].
+    low, high : an interval that holds the true difference in a share ``level`` of pairs as far apart as these.
+    distance : root mean square over anchors of the distance between their answers; 0 for equal answers.
+    n_pairs, pair_distance : how many pairs of left-out source models it was calibrated on, and their median distance.
+    margin : the drop that is still acceptable, in [0, 1], or None.
+    verdict : ``"passes"`` where the whole interval lies above -margin, ``"fails"`` where it lies below, else
+        ``"undecided"``; None without a margin.
+    more_items : about how many more items would decide, if the estimate stays; 0 where decided.
+    """
+
+    baseline: str
+    candidate: str
+    difference: float
+    low: float
+    high: float
+    level: float
+    distance: float
+    n_pairs: int
+    pair_distance: float
+    margin: float | None = None
+    verdict: str | None = None
+    more_items: int = 0
+
+
+def compare(
+    condensation: Condensation,
+    baseline: Responses,
+    candidate: Responses,
+    *,
+    level: float = 0.9,
+    margin: float | None = None,
+) -> Comparison:
+    """Compare two models by their answers to the same anchors.
+
+    Errors that both estimates share cancel in the difference, the more the more alike the two models are. The interval
+    is therefore calibrated on pairs of source models at about the same distance, both left out of the condensation
+    that estimated them. At ``level`` 0.9 each side is wrong for about 5 % of pairs.
+
+    Parameters
+    ----------
+    baseline, candidate : answers of one model each to at least the anchors.
+    margin : the drop that is still acceptable, in [0, 1]: 0.01 is one point.
+
+    Raises ValidationError for several models where one is asked for, or a margin outside (0, 1); DiscoError where the
+    condensation has too few pairs of left-out source models (made by an old version: condense again).
+    """
+    for who, answers in (("baseline", baseline), ("candidate", candidate)):
+        if answers.n_models != 1:
+            raise ValidationError(f"the {who} must be one model, but {answers.n_models} were given; name one")
+    if margin is not None and not 0 < margin < 1:
+        raise ValidationError(f"a margin must lie between 0 and 1 (one point is 0.01), got {margin}")
+    one, other = condensation.answers(baseline), condensation.answers(candidate)
+    scores = [float(np.clip(assess(condensation.score_model, a).score[0], 0, 1)) for a in (one, other)]
+    distance = float(_distances(one, other)[0, 0])
+    half, n_pairs, typical = _half_width(condensation, distance, level)
+    difference = scores[1] - scores[0]
+    low, high = max(-1.0, difference - half), min(1.0, difference + half)
+    verdict = None if margin is None else "passes" if low > -margin else "fails" if high < -margin else "undecided"
+    return Comparison(
+        baseline=str(one.models.ids[0]),
+        candidate=str(other.models.ids[0]),
+        difference=difference,
+        low=low,
+        high=high,
+        level=level,
+        distance=distance,
+        n_pairs=n_pairs,
+        pair_distance=typical,
+        margin=margin,
+        verdict=verdict,
+        more_items=0 if verdict != "undecided" else _more_items(condensation, half, difference + (margin or 0.0)),
+    )
+
+
+def _distances(one: Responses, other: Responses) -> Array:
+    """Root mean square over anchors of the distance between answers, (n_models, n_models): probabilities or grades."""
+    if one.probs is None or other.probs is None:
+        a, b = one.grades(), other.grades()
+    else:
+        a, b = (np.asarray(r.outcomes(), dtype=np.float64).reshape(r.n_models, -1) for r in (one, other))
+    apart: Array = np.sqrt(squared_distances(a, b) / one.n_items)
+    return apart
+
+
+def _half_width(c: Condensation, distance: float, level: float) -> tuple[float, int, float]:
+    """Half-width of the interval at a distance, the number of pairs it rests on, and their median distance.
+
+    Errors of differences grow with a power of the distance (least squares of log absolute error on log distance, the
+    power kept between 0 and 1.5); the quantile is that of errors in this unit among the pairs nearest in distance.
+    """
+    error, apart = _pairs(c.validation, _distances(c.sources, c.sources))
+    if len(error) < FEWEST_PAIRS:
+        raise DiscoError(
+            f"'{c.benchmark}' has {len(error)} pairs of left-out source models to calibrate a comparison on, "
+            f"{FEWEST_PAIRS} are needed; condense again with this version, from more source models or fewer folds"
+        )
+    x, y = np.log(np.maximum(apart, 0.01)), np.log(np.abs(error) + 1e-3)
+    power = float(np.clip(np.cov(x, y)[0, 1] / max(float(np.var(x)), 1e-12), 0.0, 1.5))
+    near = np.argsort(np.abs(x - np.log(max(distance, 0.01))), kind="stable")[:PAIRS]
+    unit = np.exp(power * x[near])
+    width = symmetric_quantile(error[near] / unit, level) * max(distance, 0.01) ** power
+    return width, len(near), float(np.median(apart[near]))
+
+
+def _pairs(v: CrossValidation, apart: Array) -> tuple[Array, Array]:
+    """Errors of the differences of source models left out together, and how far each pair is apart, (n_pairs,)."""
+    i, j = np.triu_indices(len(v.truth), 1)
+    together = (v.fold[i] == v.fold[j]) & (v.fold[i] >= 0)
+    i, j = i[together], j[together]
+    error = v.truth - v.estimate
+    return error[i] - error[j], apart[i, j]
+
+
+def _more_items(c: Condensation, half: float, distance_to_margin: float) -> int:
+    """Items to add until the interval, shrinking with the root of their number, would exclude the margin."""
+    n = len(c.anchors)
+    most = int(c.provenance.get("n_items", n)) - n
+    ratio = half / max(abs(distance_to_margin), 1e-9)
+    return max(1, min(most, int(np.ceil(n * (ratio**2 - 1)))))

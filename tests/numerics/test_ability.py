@@ -1,0 +1,41 @@
+import numpy as np
+
+from disco_eval.numerics.ability import AbilityLine, easiness, sigmoid
+from disco_eval.numerics.leakage import Leakage
+
+
+def rasch(n_models=80, n_items=400, seed=0, top=1.0):
+    rng = np.random.default_rng(seed)
+    theta, ease = np.linspace(-1.5, top, n_models), rng.normal(size=n_items)
+    p = sigmoid(theta[:, None] + ease)
+    return (rng.random(p.shape) < p).astype(float), theta, ease, p
+
+
+def test_the_line_recovers_abilities_and_scores():
+    grades, theta, ease, p = rasch()
+    at = np.arange(0, 400, 4)
+    line = AbilityLine.fit(grades[:, at], ease, np.ones(400), at, grades.mean(axis=1))
+    assert np.corrcoef(line.ability(grades[:, at]), theta)[0, 1] > 0.9
+    assert np.abs(line.predict(grades[:, at]) - p.mean(axis=1)).mean() < 0.05  # sqrt(pq / 100) is 0.05
+
+
+def test_all_right_and_all_wrong_are_finite_and_easiness_is():
+    grades, _, ease, _ = rasch()
+    at = np.arange(50)
+    line = AbilityLine.fit(grades[:, at], ease, np.ones(400), at, grades.mean(axis=1))
+    low, high = line.predict(np.array([np.zeros(50), np.ones(50)]))
+    assert low < grades.mean() < high
+    assert np.isfinite(easiness(np.array([0.0, 1.0]), 10)).all()
+
+
+def test_remembered_anchors_show():
+    """30 % of 100 anchors made right: caught at least half of the time at the threshold of 5 % false alarms."""
+    grades, _, _, _ = rasch(160, 100, seed=3)
+    fitted = Leakage.fit(grades[::2], grades[::2].mean(axis=1))
+    clean, leaked = grades[1::2], grades[1::2].copy()
+    rng = np.random.default_rng(0)
+    for row in leaked:
+        row[rng.choice(100, 30, replace=False)] = 1.0
+    threshold = np.quantile(fitted.evidence(clean), 0.95)
+    weak = clean.mean(axis=1) < 0.6  # a model right everywhere cannot be told
+    assert (fitted.evidence(leaked) > threshold)[weak].mean() > 0.5

@@ -1,0 +1,85 @@
+import json
+
+import numpy as np
+import pytest
+
+from disco_eval import DiscoError, Models, Responses, ValidationError, condense
+from disco_eval.comparison import compare
+from disco_eval.io import write_npz
+from tests.cli.test_cli import disco
+from tests.conftest import population
+
+
+@pytest.fixture(scope="module")
+def small():
+    return condense(population(40, 120), 40, rng=0, n_folds=4, benchmark="toy")
+
+
+def renamed(r, i, name, correct=None):
+    one = r.pick(models=[i])
+    return Responses(Models([name]), one.items, one.correct if correct is None else correct, one.probs)
+
+
+def test_equal_answers_differ_by_nothing(small):
+    r = population(40, 120)
+    found = compare(small, r.pick(models=[3]), renamed(r, 3, "copy"), margin=0.2)
+    assert found.difference == 0
+    assert found.distance == pytest.approx(0, abs=1e-6)
+    assert found.low == pytest.approx(-found.high)
+    assert found.low < 0 < found.high
+
+
+def test_swapping_the_two_changes_the_sign(small):
+    r = population(40, 120)
+    a, b = (compare(small, r.pick(models=[i]), r.pick(models=[j])) for i, j in ((1, 2), (2, 1)))
+    assert a.difference == pytest.approx(-b.difference)
+    assert (a.low, a.high) == pytest.approx((-b.high, -b.low))
+
+
+def test_verdicts_follow_the_interval(small):
+    r = population(40, 120)
+    order = np.argsort(r.scores())
+    best, worst = r.pick(models=[int(order[-1])]), r.pick(models=[int(order[0])])
+    up, down = compare(small, worst, best, margin=0.01), compare(small, best, worst, margin=0.01)
+    for found in (up, down):
+        expected = "passes" if found.low > -0.01 else "fails" if found.high < -0.01 else "undecided"
+        assert found.verdict == expected
+        assert (found.more_items > 0) == (found.verdict == "undecided")
+    assert up.difference > 0
+    assert compare(small, best, worst, margin=0.99).verdict == "passes"
+
+
+def test_intervals_hold_left_out_pairs():
+    """True differences of unseen models lie inside the 90 % interval; the bound is three standard errors below."""
+    r = population(120, 300)
+    c = condense(r.pick(models=np.arange(80)), 40, rng=0, n_folds=4)
+    held = [compare(c, r.pick(models=[i]), r.pick(models=[i + 1])) for i in range(80, 118, 2)]
+    truth = [r.scores()[i + 1] - r.scores()[i] for i in range(80, 118, 2)]
+    inside = [f.low <= t <= f.high for f, t in zip(held, truth, strict=True)]
+    assert np.mean(inside) >= 0.9 - 3 * np.sqrt(0.09 / len(inside))
+
+
+def test_bad_requests_are_refused(small):
+    r = population(40, 120)
+    with pytest.raises(ValidationError, match="baseline must be one model, but 2"):
+        compare(small, r.pick(models=[0, 1]), r.pick(models=[2]))
+    with pytest.raises(ValidationError, match="margin"):
+        compare(small, r.pick(models=[0]), r.pick(models=[1]), margin=2.0)
+    few = condense(population(10, 40), 8, rng=0, n_folds=10)
+    r = population(10, 40)
+    with pytest.raises(DiscoError, match="pairs of left-out source models"):
+        compare(few, r.pick(models=[0]), r.pick(models=[1]))
+
+
+def test_the_command_speaks_and_exits_by_the_verdict(small, tmp_path):
+    small.save(tmp_path / "c")
+    write_npz(population(40, 120), tmp_path / "r.npz")
+    names = population(40, 120).models.ids
+    args = ("compare", "c", "r.npz", "r.npz", "--baseline-model", names[0], "--candidate-model", names[1])
+    out = disco(*args, "--margin", 95, "--json", cwd=tmp_path)
+    record = json.loads(out.stdout)
+    assert record["verdict"] == "passes"
+    assert record["low"] <= record["difference"] <= record["high"]
+    undecided = disco(*args, "--margin", 0.01, cwd=tmp_path, status=None)
+    assert undecided.returncode in (0, 3, 4)
+    assert f"{names[1]} against {names[0]} on toy" in undecided.stdout
