@@ -1,0 +1,74 @@
+"""Errors, interval coverage and alarms of the default on real responses, by split.
+
+python benchmarks/coverage.py RESPONSES.npz [--splits iid,family,top10,top30] [--anchors 100] [--repeat 1] [--leak]
+
+Every target is estimated by a condensation of the sources alone. Coverage is the share of targets whose true score lies
+in the interval; width is in points. With --leak, 30 % of every target's anchors are also made right at random, and the
+share flagged "odd-answers" is shown against the share among the honest answers (grades only).
+"""
+
+import argparse
+
+import numpy as np
+
+import disco_eval as de
+from disco_eval import Responses
+from disco_eval.io import open_answers
+
+
+def cells(r, split, repeat):
+    """(source, target) positions: five folds per repeat for iid and family, one draw of the sources for top."""
+    order = np.lexsort((r.models.ids, r.scores()))
+    for seed in range(repeat):
+        rng = np.random.default_rng(seed)
+        if split.startswith("top"):
+            share = int(split[3:]) / 100
+            n = r.n_models
+            low = order[: round((0.5 if share > 0.2 else 0.9) * n)]
+            yield np.sort(rng.choice(low, round(0.9 * len(low)), replace=False)), order[n - round(share * n) :], seed
+            continue
+        group = r.models.ids if split == "iid" else r.models.family if split == "family" else r.models.base
+        names = rng.permutation(np.unique(group))
+        for f in range(min(5, len(names))):
+            out = np.isin(group, names[f::5])
+            yield np.flatnonzero(~out), np.flatnonzero(out), 10 * seed + f
+
+
+def main() -> None:
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("responses")
+    ap.add_argument("--splits", default="iid,family,top10,top30")
+    ap.add_argument("--anchors", type=int, default=100)
+    ap.add_argument("--repeat", type=int, default=1)
+    ap.add_argument("--leak", action="store_true")
+    args = ap.parse_args()
+    r = open_answers(args.responses)
+    if args.leak:
+        r = Responses.from_correct(r.models, r.items, r.load().correct)
+    for split in args.splits.split(","):
+        rows, leaked = [], []
+        for source, target, seed in cells(r, split, args.repeat):
+            c = de.condense(r.pick(models=source), args.anchors, rng=seed)
+            answers = r.pick(models=target)
+            by_level = [c.estimate(answers, level) for level in (0.8, 0.9, 0.95)]
+            rows += list(zip(answers.scores(), *by_level, strict=True))
+            if args.leak:
+                part = c.answers(answers)
+                right = np.array(part.correct)
+                rng = np.random.default_rng(seed)
+                for row in right:
+                    row[rng.choice(part.n_items, round(0.3 * part.n_items), replace=False)] = 1
+                leaked += c.estimate(Responses.from_correct(part.models, part.items, right))
+        shown = [f"{split}: {len(rows)} targets, MAE {100 * np.mean([abs(e[1].score - e[0]) for e in rows]):.2f}"]
+        for k, level in enumerate((80, 90, 95), 1):
+            held = np.mean([e[k].low <= e[0] <= e[k].high for e in rows])
+            shown.append(f"{level} %: {100 * held:.1f} w {100 * np.mean([e[k].high - e[k].low for e in rows]):.1f}")
+        for flag in ("outside-range", "lines-disagree", "odd-answers"):
+            shown.append(f"{flag} {100 * np.mean([flag in e[1].flags for e in rows]):.0f} %")
+        if leaked:
+            shown.append(f"leaked: odd-answers {100 * np.mean(['odd-answers' in e.flags for e in leaked]):.0f} %")
+        print(" | ".join(shown), flush=True)
+
+
+if __name__ == "__main__":
+    main()
