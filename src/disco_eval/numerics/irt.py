@@ -75,8 +75,8 @@ def fit_2pl(correct: Array, n_dims: int, *, weight: Array | None = None) -> IRT:
     Raises ValueError for shapes that do not fit or a number of dimensions that the models cannot carry.
     """
     if correct.ndim != 2 or (weight is not None and weight.shape != correct.shape):
-        raise ValueError(f"correct of shape {correct.shape} and weight of shape {np.shape(weight)} do not fit")
-    n_models, n_items = correct.shape
+        raise ValueError(f"correct of shape {correct.shape} and weight {getattr(weight, 'shape', None)} do not fit")
+    n_models = len(correct)
     if not 1 <= n_dims < n_models:
         raise ValueError(f"{n_dims} dimensions of ability need more than {n_dims} models, there are {n_models}")
     w = np.ones((1, 1), np.float32) if weight is None else np.asarray(weight, np.float32)
@@ -89,7 +89,8 @@ def fit_2pl(correct: Array, n_dims: int, *, weight: Array | None = None) -> IRT:
     ability_prior = np.full(n_dims, ABILITY_PRECISION, np.float32)
     minus_one = np.full((n_models, 1), -1, np.float32)
     rounds = 0
-    for rounds in range(1, _ROUNDS + 1):
+    while rounds < _ROUNDS:
+        rounds += 1
         items = _newton(np.concatenate([theta, minus_one], axis=1), y, w, items, item_prior)
         before = theta
         theta = _newton(np.ascontiguousarray(items[:, :-1]), y_t, w_t, theta, ability_prior, -items[:, -1:])

@@ -27,7 +27,9 @@ def _on_signature(regressor: str) -> Callable[..., ScoreModel]:
             raise DiscoError(unknown("reduction", reduction, ["pca", "umap"]))
         kind: type[SignatureModel] = SignatureModel
         if reduction == "umap":
-            from .umap import UmapSignatureModel as kind
+            from .umap import UmapSignatureModel
+
+            kind = UmapSignatureModel
         return kind(REGRESSORS[regressor](**options), parts, n_components)
 
     return build
@@ -48,8 +50,8 @@ def predictor(name: str, **options: Any) -> ScoreModel:
     """A new score model of a name; an unknown name or option raises DiscoError and says which there are.
 
     ``direct``, ``weighted_sum`` and ``lifelong`` take no options, ``pirt``, ``gpirt`` and ``ability_irt`` take
-    ``n_dims``; the others are a `SignatureModel` with that regressor and take ``parts``, ``n_components``, ``reduction``
-    (``pca`` or, with the extra, ``umap``) and the regressor's own options (``k``, ``metric``, ``alpha``, ``n_trees``,
+    ``n_dims``; the others are a `SignatureModel` with that regressor and take ``parts``, ``n_components``,
+    ``reduction`` (``pca`` or, with the extra, ``umap``) and the regressor's own options (``k``, ``metric``, ``alpha``, ``n_trees``,
     ``epochs``).
     """
     if name not in PREDICTORS:

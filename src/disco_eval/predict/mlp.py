@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import ClassVar, Self
 
 import numpy as np
@@ -32,7 +33,7 @@ class MLP2:
         X = np.asarray(X, dtype=np.float64)
         sizes = [X.shape[1], *self.hidden, 1]
         self._layers = []
-        for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
+        for n_in, n_out in pairwise(sizes):
             bound = 1 / np.sqrt(n_in)
             self._layers += [rng.uniform(-bound, bound, (n_in, n_out)), rng.uniform(-bound, bound, n_out)]
         first = [np.zeros_like(w) for w in self._layers]
@@ -79,7 +80,7 @@ class MLP2:
         model = cls(**config)
         sizes = [None, *cls.hidden, 1]
         model._layers = []
-        for k, (n_in, n_out) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+        for k, (n_in, n_out) in enumerate(pairwise(sizes)):
             model._layers += [need(state, f"layer{2 * k}", (n_in, n_out)), need(state, f"layer{2 * k + 1}", (n_out,))]
         if not len(model._layers[0]):
             raise FormatError("the saved network has no inputs")

@@ -59,7 +59,7 @@ class UmapSignatureModel(SignatureModel):
 
     def state(self) -> Arrays:
         raise DiscoError(
-            "a score model with UMAP cannot be saved: it is no set of plain arrays; use PCA (n_components)"
+            "a score model with UMAP cannot be saved, it is no set of plain arrays; use PCA"
         )
 
 

@@ -57,7 +57,7 @@ def anchor_irt(
 
 
 def _clustered(responses: Responses, n_anchors: int, rng: Seed, method: str, features: Any, restarts: int) -> Anchors:
-    """Anchors from k-means of the items' columns in ``features()`` (n_features, n_items), worked on in order of name."""
+    """Anchors from k-means of the columns of ``features()`` (n_features, n_items), in the order of the items' names."""
     check_count(responses, n_anchors)
     items = by_id(responses.items.ids)
 
