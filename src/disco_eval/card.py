@@ -17,8 +17,8 @@ def card(condensation: Condensation, name: str) -> str:
     )
     return f"""# {c.benchmark}, condensed to {len(c.anchors)} items
 
-A condensed benchmark made with disco-eval: evaluate a model on these
-{len(c.anchors)} anchor items instead of all {n_items}, and get an estimate of its score on all of them.
+A condensed benchmark made with disco-eval (`pip install disco-eval`): evaluate a model on these anchor items instead of
+all {n_items}, and get an estimate of its score on all of them.
 
 ```bash
 disco anchors {name}                 # the items to evaluate

@@ -248,7 +248,7 @@ def condense(
             f"{responses.n_models} source models are too few to learn from; give at least {FEWEST_SOURCES}, "
             "better 50 or more, with known answers to the whole benchmark"
         )
-    recipe = _Recipe(n_anchors, select, dict(select_options or {}), predict, dict(predict_options or {}))
+    recipe = Recipe(n_anchors, select, predict, select_options or {}, predict_options or {})
     seed = rng if isinstance(rng, int) else None
     final, for_folds, *for_fold = np.random.default_rng(rng).spawn(2 + n_folds)
     tell = progress or (lambda what, done, total: None)
@@ -277,16 +277,17 @@ def condense(
 
 
 @dataclass(frozen=True)
-class _Recipe:
+class Recipe:
     """How to choose anchors and fit a score model: done once for all sources and once without each fold."""
 
     n_anchors: int
     select: str
-    select_options: dict[str, Any]
     predict: str
-    predict_options: dict[str, Any]
+    select_options: Mapping[str, Any] = field(default_factory=dict)
+    predict_options: Mapping[str, Any] = field(default_factory=dict)
 
     def make(self, source: Responses, rng: np.random.Generator) -> tuple[Anchors, ScoreModel]:
+        """Anchors chosen, and a score model fitted, on these source models."""
         for_anchors, for_model = rng.spawn(2)
         try:
             anchors = selector(self.select)(source, self.n_anchors, for_anchors, **self.select_options)
@@ -300,7 +301,7 @@ class _Recipe:
 
 def _cross_validate(
     responses: Responses,
-    recipe: _Recipe,
+    recipe: Recipe,
     parts: list[tuple[Array, Array]],
     rngs: list[np.random.Generator],
     done: Callable[[int], None],

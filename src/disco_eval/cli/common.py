@@ -86,9 +86,11 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: 
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    console = Console()
+    console.print(Text(f"\n{title}", style="bold"), soft_wrap=True)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))
     for k, name in enumerate(columns):
         table.add_column(name, justify="left" if k < left else "right", overflow="ellipsis", no_wrap=k > 0)
     for row in rows:
         table.add_row(*map(Text, row))  # names are shown as they are, never read as markup
-    Console().print(table)
+    console.print(table)

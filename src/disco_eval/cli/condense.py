@@ -90,7 +90,7 @@ def condense(
     kept = {"family": "whole families", "base": "whole base models", "none": "models"}[v.grouped_by]
     print(f"{out}: {len(condensation.anchors)} of {responses.n_items} items of '{condensation.benchmark}'")
     print(
-        f"Error on {kept} left out: {100 * v.mae:.2f} points on average, at most {100 * v.half_width(0.9):.1f} for 90 % "
+        f"Error on {kept} left out: {100 * v.mae:.2f} points on average, up to {100 * v.half_width(0.9):.1f} for 90 % "
         f"of models; {v.direct_mae * 100:.2f} on average for as many random items."
     )
     if v.mae > v.direct_mae:

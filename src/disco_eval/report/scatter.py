@@ -32,7 +32,7 @@ def scatter(
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(3.6 * len(estimates) + 0.4, 4.3), dpi=150, layout="constrained")
+    figure = Figure(figsize=(3.6 * len(estimates) + 0.4, 4.7), dpi=150, layout="tight")
     axes = np.atleast_1d(figure.subplots(1, len(estimates), sharex=True, sharey=True))
     every = 100 * np.concatenate([truth, *estimates.values()])
     pad = 0.04 * max(1.0, float(np.ptp(every)))
@@ -42,8 +42,8 @@ def scatter(
         error = np.abs(100 * (truth - estimate)).mean()
         axes[k].set_title(f"{name}\nmean error {error:.2f} points", fontsize=9, color=INK, loc="left")
     axes[0].set_ylabel("estimated score (%)")
-    figure.supxlabel("true score on the whole benchmark (%)", fontsize=9)
-    figure.suptitle(title, fontsize=11, x=0.01, ha="left", color=INK)
+    axes[len(axes) // 2].set_xlabel("true score on the whole benchmark (%)")
+    figure.suptitle(title, fontsize=11, color=INK)
     with new_file(path) as draft:
         figure.savefig(draft, format=Path(path).suffix[1:])
 

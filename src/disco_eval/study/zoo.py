@@ -145,7 +145,7 @@ def _families() -> dict[str, Callable[[np.random.Generator], Any]]:
         "knn": lambda r: KNeighborsClassifier(
             one(r, 1, 3, 5, 10), weights=one(r, "uniform", "distance"), p=one(r, 1, 2)
         ),
-        "spreading": lambda r: scaled(LabelSpreading(kernel="rbf", gamma=log(r, 0.005, 0.1), alpha=one(r, 0.2, 0.5))),
+        "spreading": lambda r: LabelSpreading(kernel="rbf", gamma=log(r, 1e-4, 2e-3), alpha=one(r, 0.2, 0.5)),
         "tree": lambda r: DecisionTreeClassifier(
             max_depth=one(r, 3, 4, 6, 10, None), min_samples_leaf=one(r, 1, 3), random_state=state(r)
         ),

@@ -1,0 +1,43 @@
+# demo and test do all their own set-up; the others share test's environment.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+MODELS ?= 240
+
+.PHONY: demo test check format bench venv clean
+
+demo: $(VENV)/.core  ## condense a real benchmark and estimate models it has never met
+	$(BIN)/disco demo --out disco-demo --models $(MODELS)
+
+test: check  ## lint, types, tests, and the README's code
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.all
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.all
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.all  ## speed and memory, each beside its floor or peer
+	$(BIN)/python benchmarks/run.py
+
+venv: $(VENV)/.all
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed; call make with PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/.all: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) --editable '.[dev]'
+	touch $@ $(VENV)/.core
+
+clean:
+	rm -rf $(VENV) disco-demo

@@ -1,0 +1,135 @@
+"""The demo: a real benchmark condensed, and models it has never met estimated, in well under two minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..condensation import Condensation, Estimate, Recipe, condense
+from ..errors import ValidationError
+from ..numerics.metrics import mae_pp, spearman
+from ..responses import Responses
+from ..select import uniform
+from ..splits import Split, folds
+from .zoo import digits_zoo
+
+Array = NDArray[Any]
+Progress = Callable[[str, int, int], None]
+
+
+PAPER = "the paper's: PDS, PCA, forest"
+_BOTH = {"parts": ("probs", "correct")}
+CANDIDATES = {  # label: selection, prediction, options of the prediction
+    PAPER: ("pds", "forest", {}),
+    "JSD, PCA, forest, with correctness": ("jsd", "forest", _BOTH),
+    "random items, PCA, ridge, with correctness": ("uniform", "ridge", _BOTH),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Estimates of the same models by several methods."""
+
+    truth: Array
+    estimates: dict[str, Array]
+
+    def rows(self) -> Iterator[tuple[str, float, float]]:
+        """(method, MAE in points, Spearman's rho) of each."""
+        for label, estimate in self.estimates.items():
+            yield label, mae_pp(self.truth, estimate), spearman(self.truth, estimate)
+
+
+@dataclass(frozen=True, eq=False)
+class Demo:
+    """What the demo found.
+
+    Attributes
+    ----------
+    responses : the zoo. split : which of its models were sources and targets.
+    condensation : the recipe that did best in cross-validation on the sources, fitted on all of them.
+    recipe : its label. choices : each candidate's label and its cross-validated error on the sources, in points.
+    estimates : the targets' estimates, in order.
+    random : all methods on the targets. families : all methods on every model, its whole family left out.
+    """
+
+    responses: Responses
+    split: Split
+    condensation: Condensation
+    recipe: str
+    choices: dict[str, float]
+    estimates: list[Estimate]
+    random: Comparison
+    families: Comparison
+
+
+def run_demo(n_models: int = 240, n_anchors: int = 100, seed: int = 0, progress: Progress | None = None) -> Demo:
+    """Train the zoo, hold a sixth of it out, choose a recipe on the sources alone, and estimate the rest.
+
+    Raises ValidationError for fewer than 60 models, too few for sources and targets.
+    """
+    if n_models < 60:
+        raise ValidationError(f"the demo needs at least 60 models to have sources and targets, not {n_models}")
+    tell = progress or (lambda what, done, total: None)
+    for_split, for_families, for_direct = np.random.default_rng(seed).spawn(3)
+    responses = digits_zoo(n_models, seed=seed, progress=tell)
+    target = np.sort(for_split.choice(n_models, n_models // 6, replace=False))
+    split = Split(np.setdiff1d(np.arange(n_models), target), target, "random")
+    source, unseen = responses.pick(models=split.source), responses.pick(models=split.target)
+    made = {}
+    for k, (label, (select, predict, given)) in enumerate(CANDIDATES.items()):
+        tell("condensing", k, len(CANDIDATES))
+        made[label] = condense(
+            source,
+            n_anchors,
+            select=select,
+            predict=predict,
+            predict_options=given,
+            benchmark="digits",
+            rng=seed,
+        )
+    choices = {label: 100 * c.validation.mae for label, c in made.items()}
+    best = min(choices, key=lambda label: choices[label])
+    estimates = made[best].estimate(unseen)
+    found = {best: np.array([e.score for e in estimates])}
+    found.setdefault(PAPER, np.array([e.score for e in made[PAPER].estimate(unseen)]))
+    direct = _direct(unseen, n_anchors, for_direct)
+    return Demo(
+        responses=responses,
+        split=split,
+        condensation=made[best],
+        recipe=best,
+        choices=choices,
+        estimates=estimates,
+        random=Comparison(unseen.scores(), {**found, f"mean of {n_anchors} random items": direct}),
+        families=_unseen_families(responses, best, n_anchors, for_families, tell),
+    )
+
+
+def _unseen_families(
+    responses: Responses, best: str, n_anchors: int, rng: np.random.Generator, tell: Progress
+) -> Comparison:
+    """Every model estimated with its whole family held out, four folds of families."""
+    found = {label: np.full(responses.n_models, np.nan) for label in dict.fromkeys([best, PAPER])}
+    parts = list(folds(responses.models, 4, rng, by="family"))
+    for k, (fit_on, left_out) in enumerate(parts):
+        tell("unseen families", k, len(parts))
+        source, unseen = responses.pick(models=fit_on), responses.pick(models=left_out)
+        for label, estimate in found.items():
+            select, predict, given = CANDIDATES[label]
+            anchors, model = Recipe(n_anchors, select, predict, {}, given).make(source, rng.spawn(1)[0])
+            estimate[left_out] = model.predict(unseen.pick(items=anchors.positions))
+    found[f"mean of {n_anchors} random items"] = _direct(responses, n_anchors, rng.spawn(1)[0])
+    return Comparison(responses.scores(), found)
+
+
+def _direct(responses: Responses, n_anchors: int, rng: np.random.Generator) -> Array:
+    """Mean over random items, drawn anew for each model, so one lucky draw does not decide the comparison."""
+    each = [
+        responses.pick(models=[m], items=uniform(responses, n_anchors, draw).positions).scores()[0]
+        for m, draw in enumerate(rng.spawn(responses.n_models))
+    ]
+    return np.array(each)

@@ -1,0 +1,90 @@
+"""What every selection must do, whatever it chooses."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from disco_eval import DiscoError, Responses, ValidationError
+from disco_eval.select import SELECTORS, selector
+from tests.conftest import population
+
+NEEDS_PROBABILITIES = {"anchor_conf"}
+
+
+@pytest.fixture(params=sorted(SELECTORS))
+def name(request):
+    return request.param
+
+
+def kinds(name):
+    yield population(24, 60)
+    yield population(24, 60, ragged=True)
+    if name not in NEEDS_PROBABILITIES:
+        yield population(24, 60, graded=True)
+
+
+def reordered(r: Responses, models, items) -> Responses:
+    return r.pick(models=models, items=items)
+
+
+def test_anchors_are_distinct_and_weighted(name):
+    for r in kinds(name):
+        for k in (1, 7, 60):
+            a = selector(name)(r, k, rng=0)
+            assert len(a) == k == len(set(a.ids.tolist()))
+            np.testing.assert_array_equal(r.items.ids[a.positions], a.ids)
+            assert a.weights.sum() == pytest.approx(1)
+            assert (a.weights >= 0).all()
+            assert a.criterion.shape == (k,)
+            assert a.method == name
+
+
+def test_same_rng_same_anchors(name):
+    r = population()
+    first = selector(name)(r, 9, rng=5)
+    np.testing.assert_array_equal(first.ids, selector(name)(r, 9, rng=5).ids)
+    np.testing.assert_array_equal(first.ids, selector(name)(r, 9, rng=np.random.default_rng(5)).ids)
+
+
+def test_the_order_of_models_and_items_does_not_matter(name):
+    for r in kinds(name):
+        rng = np.random.default_rng(1)
+        other = reordered(r, rng.permutation(r.n_models), rng.permutation(r.n_items))
+        a, b = selector(name)(r, 8, rng=0), selector(name)(other, 8, rng=0)
+        assert set(a.ids.tolist()) == set(b.ids.tolist())
+
+
+def test_arguments_stay_as_they_were(name):
+    r = population()
+    before = (r.probs.copy(), r.correct.copy(), r.items.weight.copy())
+    selector(name)(r, 8, rng=0)
+    for array, old in zip((r.probs, r.correct, r.items.weight), before, strict=True):
+        np.testing.assert_array_equal(array, old)
+
+
+def test_more_anchors_than_items_are_refused(name):
+    r = population(12, 20)
+    for k in (21, 0, -1):
+        with pytest.raises(ValidationError, match=f"{k} anchors were asked for, but the benchmark has 20 items"):
+            selector(name)(r, k, rng=0)
+
+
+def test_works_from_disk(name, tmp_path):
+    from disco_eval import open_responses
+
+    r = population()
+    r.save(tmp_path / "s.zarr")
+    a = selector(name)(open_responses(tmp_path / "s.zarr"), 8, rng=0)
+    assert set(a.ids.tolist()) == set(selector(name)(r, 8, rng=0).ids.tolist())
+
+
+def test_is_documented(name):
+    doc = inspect.getdoc(SELECTORS[name])
+    assert doc
+    assert len(doc) > 80
+
+
+def test_an_unknown_name_says_which_there_are():
+    with pytest.raises(DiscoError, match=r"'jsdd' is not known\. Did you mean 'jsd'\? Choose from: .*uniform"):
+        selector("jsdd")

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+from disco_eval import Responses, ValidationError
+from disco_eval.select import jsd, pds, uniform
+from disco_eval.select.disagreement import disagreement
+from tests import oracles
+from tests.conftest import population
+
+
+@pytest.mark.parametrize(("select", "oracle"), [(pds, oracles.pds), (jsd, oracles.jsd)])
+def test_takes_the_highest_and_says_how_high(select, oracle):
+    r = population(15, 40, ragged=True)
+    value = oracle(r.probs)
+    a = select(r, 10, rng=0)
+    np.testing.assert_array_equal(a.positions, np.argsort(-value)[:10])
+    np.testing.assert_allclose(a.criterion, value[a.positions], atol=1e-6)
+    low = select(r, 10, rng=0, lowest=True)
+    np.testing.assert_array_equal(np.sort(low.positions), np.sort(np.argsort(value)[:10]))
+
+
+def test_grades_are_pairs():
+    r = population(15, 40, graded=True)
+    pairs = np.stack([r.correct, 1 - r.correct], axis=2)
+    np.testing.assert_allclose(disagreement(r, "pds"), oracles.pds(pairs), atol=1e-6)
+    np.testing.assert_allclose(disagreement(r, "jsd"), oracles.jsd(pairs), atol=1e-6)
+
+
+def test_ties_fall_by_chance():
+    r = Responses.from_correct(range(10), range(50), np.zeros((10, 50)))
+    picks = {tuple(sorted(jsd(r, 5, rng=s).positions.tolist())) for s in range(8)}
+    assert len(picks) == 8
+
+
+def test_a_committee_is_drawn_from_the_sources():
+    r = population(30, 40)
+    full, part = jsd(r, 10, rng=0), jsd(r, 10, rng=0, committee_size=4)
+    assert set(full.ids) != set(part.ids)
+    np.testing.assert_array_equal(jsd(r, 10, rng=0, committee_size=30).ids, full.ids)
+    for size in (0, 31):
+        with pytest.raises(ValidationError, match=f"committee of {size}"):
+            jsd(r, 10, rng=0, committee_size=size)
+
+
+@pytest.mark.parametrize("select", [uniform, pds, jsd])
+def test_stratified_anchors_come_equally_from_subtasks(select):
+    r = population(12, 60)
+    counts = np.unique(r.items.subtask[select(r, 20, rng=0, stratify=True).positions], return_counts=True)[1]
+    assert sorted(counts) == [6, 7, 7]
+    assert len(select(r, 60, rng=0, stratify=True)) == 60
+
+
+def test_stratified_by_disagreement_within_each_subtask():
+    r = population(12, 60)
+    value = oracles.jsd(r.probs)
+    a = jsd(r, 15, rng=0, stratify=True)
+    for name in r.items.subtasks:
+        own = np.flatnonzero(r.items.subtask == name)
+        best = own[np.argsort(-value[own])][:5]
+        assert set(best) == set(a.positions[r.items.subtask[a.positions] == name])
+
+
+def test_a_small_subtask_leaves_its_share_to_the_others():
+    items = [f"i{k}" for k in range(30)]
+    from disco_eval import Items
+
+    r = Responses.from_correct(["a", "b"], Items(items, subtask=["s"] * 2 + ["t"] * 28), np.zeros((2, 30)))
+    counts = dict(
+        zip(
+            *np.unique(r.items.subtask[uniform(r, 20, rng=0, stratify=True).positions], return_counts=True), strict=True
+        )
+    )
+    assert counts == {"s": 2, "t": 18}
+
+
+def test_uniform_is_uniform():
+    """Each of 20 items is drawn with probability 5/20; 2,000 draws put counts within 5 standard deviations of 500."""
+    r = Responses.from_correct(["a"], range(20), np.zeros((1, 20)))
+    counts = np.zeros(20)
+    for s in range(2000):
+        counts[uniform(r, 5, rng=s).positions] += 1
+    assert (np.abs(counts - 500) < 5 * np.sqrt(2000 * 0.25 * 0.75)).all()

@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disco_eval import DiscoError, Models, Responses, ValidationError, splits
+from tests.conftest import population
+
+
+def test_iid_takes_every_tenth():
+    s = splits.iid(population(25, 10))
+    assert s.target.tolist() == [0, 10, 20]
+    assert len(s.source) == 22
+    assert splits.iid(population(25, 10), every=10, start=3).target.tolist() == [3, 13, 23]
+
+
+def test_chronological_by_cutoff_and_fraction():
+    r = population(30, 10)  # released one a day from 2024-01-01
+    s = splits.chronological(r, cutoff="2024-01-28")
+    assert s.target.tolist() == [27, 28, 29]
+    assert splits.chronological(r).target.tolist() == [27, 28, 29]
+    with pytest.raises(ValidationError, match="not a date"):
+        splits.chronological(r, cutoff="soon")
+    with pytest.raises(ValidationError, match="no target models"):
+        splits.chronological(r, cutoff="2030-01-01")
+
+
+def test_chronological_says_how_many_have_no_date():
+    dates = ["2024-01-01", "", "2024-01-03", "2024-01-02", ""]
+    r = Responses.from_correct(Models(list("abcde"), released=dates), ["i"], np.zeros((5, 1)))
+    s = splits.chronological(r, fraction=0.67)
+    assert s.source.tolist() == [0, 3]
+    assert s.target.tolist() == [2]
+    assert s.note == "2 of 5 models have no date and are left out"
+    undated = Responses.from_correct(list("ab"), ["i"], np.zeros((2, 1)))
+    with pytest.raises(DiscoError, match="no model has one"):
+        splits.chronological(undated)
+
+
+def test_by_performance_with_and_without_gap():
+    r = population(40, 30)
+    s = splits.by_performance(r)
+    assert len(s.target) == 4
+    assert len(s.source) == 36
+    assert r.scores()[s.target].min() >= r.scores()[s.source].max()
+    gap = splits.by_performance(r, target=0.3, source=0.5)
+    assert (len(gap.source), len(gap.target)) == (20, 12)
+    with pytest.raises(ValidationError, match="overlap"):
+        splits.by_performance(r, target=0.6, source=0.5)
+
+
+def test_by_group_keeps_groups_together():
+    r = population(24, 10)
+    for by in ("family", "base"):
+        s = splits.by_group(r, by, rng=3)
+        groups = getattr(r.models, by)
+        assert not set(groups[s.source]) & set(groups[s.target])
+        assert 0.2 <= len(s.target) / 24 <= 0.35
+    assert splits.by_group(r, held_out=["family-0"]).target.tolist() == [0, 1, 2]
+    with pytest.raises(DiscoError, match="no model is of family acme"):
+        splits.by_group(r, held_out=["acme"])
+    with pytest.raises(DiscoError, match="'family' or 'base', not 'maker'"):
+        splits.by_group(r, "maker")
+
+
+def test_bootstrap_takes_a_part_of_each_side():
+    s = splits.chronological(population(40, 10))
+    b = splits.bootstrap(s, rng=0)
+    assert (len(b.source), len(b.target)) == (32, 4)
+    assert set(b.source) < set(s.source)
+    assert set(b.target) <= set(s.target)
+
+
+def test_a_split_never_overlaps_or_is_empty():
+    with pytest.raises(ValidationError, match="both source and target"):
+        splits.Split(np.array([0, 1]), np.array([1]), "mine")
+    with pytest.raises(ValidationError, match="no target"):
+        splits.Split(np.array([0, 1]), np.array([], int), "mine")
+
+
+@given(st.integers(2, 30), st.integers(2, 8), st.integers(0, 5))
+def test_folds_leave_every_model_out_once(n_models, n_folds, seed):
+    models = Models([f"m{i}" for i in range(n_models)], family=[f"f{i % 7}" for i in range(n_models)])
+    for by in ("none", "family"):
+        left_out = []
+        for fit_on, out in splits.folds(models, n_folds, seed, by):
+            assert not set(fit_on) & set(out)
+            assert len(fit_on) + len(out) == n_models
+            if by == "family":
+                assert not set(models.family[fit_on]) & set(models.family[out])
+            left_out += out.tolist()
+        if by == "none" or min(n_models, 7) > 1:
+            assert sorted(left_out) == list(range(n_models))
+
+
+def test_folds_do_not_depend_on_the_order():
+    r = population(24, 5)
+    order = np.random.default_rng(0).permutation(24)
+    for by in ("none", "family", "base"):
+        a = {frozenset(r.models.ids[out]) for _, out in splits.folds(r.models, 4, 0, by)}
+        other = r.models.pick(order)
+        assert a == {frozenset(other.ids[out]) for _, out in splits.folds(other, 4, 0, by)}
+
+
+def test_which_kinship_folds_keep():
+    assert splits.fold_groups(population(24, 5).models, 5) == "family"
+    assert splits.fold_groups(Models(list("abcdef"), base=list("uvwxyz")), 5) == "base"
+    assert splits.fold_groups(Models(list("abcdef")), 5) == "none"
+    assert splits.fold_groups(Models(list("abcdef"), family=["x"] * 6), 5) == "none"

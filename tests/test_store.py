@@ -1,0 +1,223 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import zarr
+
+from disco_eval import DiscoError, FormatError, Responses, open_responses
+from disco_eval.store import chunking
+from tests.conftest import population
+
+
+@pytest.mark.parametrize("options", [{}, {"graded": True}, {"ragged": True}])
+def test_round_trip(tmp_path, options):
+    r = population(20, 50, **options)
+    r.save(tmp_path / "s.zarr")
+    back = open_responses(tmp_path / "s.zarr")
+    assert back.is_lazy
+    for axis, fields in {
+        "models": ("ids", "family", "base", "revision"),
+        "items": ("ids", "subtask", "digest"),
+    }.items():
+        for field in fields:
+            np.testing.assert_array_equal(getattr(getattr(back, axis), field), getattr(getattr(r, axis), field))
+    for field in ("weight", "n_choices", "label"):
+        np.testing.assert_array_equal(getattr(back.items, field), getattr(r.items, field))
+    np.testing.assert_array_equal(back.models.released, r.models.released)
+    loaded = back.load()
+    assert not loaded.is_lazy
+    np.testing.assert_array_equal(loaded.correct, r.correct)
+    if r.probs is not None:
+        np.testing.assert_array_equal(loaded.probs, r.probs)
+    np.testing.assert_allclose(back.scores(), r.scores(), atol=1e-15)
+    np.testing.assert_allclose(back.subtask_scores(), r.subtask_scores(), atol=1e-12)
+
+
+def test_lazy_and_loaded_pick_the_same(tmp_path):
+    r = population(20, 50)
+    r.save(tmp_path / "s.zarr")
+    back = open_responses(tmp_path / "s.zarr")
+    rows, columns = [17, 3, 4, 5], [40, 2, 3, 11]
+    part = back.pick(models=rows)
+    assert part.is_lazy
+    np.testing.assert_array_equal(part.pick(items=columns).probs, r.pick(models=rows, items=columns).probs)
+    np.testing.assert_array_equal(part.pick(models=[1, 0]).load().probs, r.probs[[3, 17]])
+
+
+def test_gathering_anchors_reads_only_their_chunks(tmp_path, monkeypatch):
+    monkeypatch.setattr("disco_eval.store._CHUNK_BYTES", 2048)
+    monkeypatch.setattr("disco_eval.store._SHARD_BYTES", 8192)
+    r = population(32, 400)
+    r.save(tmp_path / "s.zarr")
+    read = []
+    from zarr.storage import LocalStore
+
+    original = LocalStore.get
+
+    async def get(self, key, prototype, byte_range=None):
+        value = await original(self, key, prototype, byte_range)
+        if key.startswith("probs/c"):
+            read.append(0 if value is None else len(value))
+        return value
+
+    monkeypatch.setattr(LocalStore, "get", get)
+    part = open_responses(tmp_path / "s.zarr").pick(items=[7, 311])
+    np.testing.assert_array_equal(part.probs, r.probs[:, [7, 311]])
+    assert 0 < sum(read) < r.probs.nbytes / 5
+
+
+def test_opening_reads_no_answers(tmp_path, monkeypatch):
+    from disco_eval import store
+
+    population().save(tmp_path / "s.zarr")
+
+    def refuse(self, models, items):
+        raise AssertionError("answers were read")
+
+    monkeypatch.setattr(store.StoredArray, "take", refuse)
+    back = open_responses(tmp_path / "s.zarr")
+    assert back.pick(models=[1, 2]).n_models == 2
+
+
+def test_other_readers_see_named_dimensions(tmp_path):
+    population().save(tmp_path / "s.zarr")
+    group = zarr.open_group(tmp_path / "s.zarr", mode="r")
+    assert group["probs"].metadata.dimension_names == ("model", "item", "choice")
+    assert group["correct"].metadata.dimension_names == ("model", "item")
+    assert group.attrs["format"] == 1
+
+
+def test_never_overwrites_unasked_nor_something_else(tmp_path):
+    r = population()
+    r.save(tmp_path / "s.zarr")
+    with pytest.raises(DiscoError, match="exists already"):
+        r.save(tmp_path / "s.zarr")
+    population(seed=1).save(tmp_path / "s.zarr", overwrite=True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    with pytest.raises(DiscoError, match="something else"):
+        r.save(tmp_path / "mine", overwrite=True)
+    assert (tmp_path / "mine" / "thesis.tex").exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["mine", "s.zarr"]
+
+
+def test_a_failed_write_leaves_the_old_store(tmp_path, monkeypatch):
+    r = population()
+    r.save(tmp_path / "s.zarr")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("disco_eval.store._answers", fail)
+    with pytest.raises(DiscoError, match="No space left"):
+        population(seed=1).save(tmp_path / "s.zarr", overwrite=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["s.zarr"]
+    np.testing.assert_array_equal(open_responses(tmp_path / "s.zarr").load().probs, r.probs)
+
+
+def test_a_flipped_byte_of_the_answers_is_found(tmp_path):
+    population(64, 300).save(tmp_path / "s.zarr")
+    for array in ("correct", "probs"):
+        (file,) = [p for p in (tmp_path / "s.zarr" / array).rglob("*") if p.is_file() and p.name != "zarr.json"]
+        data = bytearray(file.read_bytes())
+        data[len(data) // 3] ^= 0x10
+        file.write_bytes(data)
+        with pytest.raises(FormatError, match="damaged"):
+            open_responses(tmp_path / "s.zarr").load()
+        data[len(data) // 3] ^= 0x10
+        file.write_bytes(data)
+    open_responses(tmp_path / "s.zarr").load()
+
+
+def test_foreign_and_future_stores_are_refused(tmp_path):
+    with pytest.raises(FormatError, match="does not exist"):
+        open_responses(tmp_path / "nothing")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(FormatError, match="not a store"):
+        open_responses(tmp_path / "folder")
+    zarr.open_group(tmp_path / "foreign.zarr", mode="w")
+    with pytest.raises(FormatError, match="not a store of responses"):
+        open_responses(tmp_path / "foreign.zarr")
+    population().save(tmp_path / "s.zarr")
+    about = tmp_path / "s.zarr" / "zarr.json"
+    record = json.loads(about.read_text())
+    record["attributes"]["format"] = 99
+    about.write_text(json.dumps(record))
+    with pytest.raises(FormatError, match="format 99, this version reads 1"):
+        open_responses(tmp_path / "s.zarr")
+
+
+def test_values_written_by_others_are_checked_when_read(tmp_path):
+    population().save(tmp_path / "s.zarr")
+    group = zarr.open_group(tmp_path / "s.zarr", mode="r+")
+    group["probs"][0, 0] = [2.0, 0, 0, 0]
+    with pytest.raises(DiscoError, match="sum to 2"):
+        open_responses(tmp_path / "s.zarr").load()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (424, 14042), (400, 50_000, 1000), (5000, 1000), (60, 1300, 10)])
+def test_chunks_tile_shards_and_stay_small(shape):
+    chunks, shards = chunking(shape, 2)
+    assert all(s % c == 0 for c, s in zip(chunks, shards, strict=True))
+    assert np.prod(chunks) * 2 <= 2**19
+    assert np.prod(shards) * 2 <= 2**25
+
+
+def test_opening_a_large_store_takes_no_memory(tmp_path):
+    """A store of 10 GB that was never filled opens, and an anchor is read, under a limit of 400 MB of data."""
+    path = tmp_path / "large.zarr"
+    r = population(2, 3)
+    r.save(path)
+    n_models, n_items = 250, 10_000
+    group = zarr.open_group(path, mode="r+")
+    for name, n in {"model": n_models, "item": n_items}.items():
+        text = ("family", "base", "released", "revision") if name == "model" else ("subtask", "digest")
+        for column in (name, *text):
+            values = [f"{name}{i}" for i in range(n)] if column == name else [""] * n
+            group.create_array(column, shape=n, dtype=str, overwrite=True)[:] = np.array(values, dtype=object)
+    for column, value in {"weight": 1.0, "n_choices": 1000, "label": 0}.items():
+        group.create_array(column, data=np.full(n_items, value), overwrite=True)
+    full = {"correct": (n_models, n_items), "probs": (n_models, n_items, 1000)}
+    for name, shape in full.items():
+        chunks, shards = chunking(shape, 4)
+        group.create_array(
+            name,
+            shape=shape,
+            dtype="f4",
+            chunks=chunks,
+            shards=shards,
+            fill_value=0.001 if name == "probs" else 1.0,
+            overwrite=True,
+        )
+    script = (
+        "import resource, sys; import disco_eval as de, numpy as np\n"
+        "from disco_eval.store import open_responses\n"
+        f"r = open_responses({str(path)!r}); assert r.probs.shape == (250, 10000, 1000)\n"
+        "assert r.pick(models=range(20), items=[5]).probs.shape == (20, 1, 1000)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    peak = int(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
+    assert peak < 400_000  # kilobytes; Python with numpy and zarr is about 100,000
+
+
+def test_save_of_a_lazy_part(tmp_path):
+    r = population(20, 50)
+    r.save(tmp_path / "a.zarr")
+    open_responses(tmp_path / "a.zarr").pick(models=[5, 1]).save(tmp_path / "b.zarr")
+    np.testing.assert_array_equal(open_responses(tmp_path / "b.zarr").load().probs, r.probs[[5, 1]])
+
+
+def test_blocks_tile_the_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr("disco_eval.responses.BLOCK_BYTES", 4000)
+    monkeypatch.setattr("disco_eval.store._CHUNK_BYTES", 2048)
+    monkeypatch.setattr("disco_eval.store._SHARD_BYTES", 8192)
+    r = population(32, 100)
+    r.save(tmp_path / "s.zarr")
+    for source in (r, open_responses(tmp_path / "s.zarr"), Responses.from_correct(r.models, r.items, r.correct)):
+        seen = np.zeros((32, 100), int)
+        for rows, columns, block in source.blocks():
+            seen[rows, columns] += 1
+            np.testing.assert_array_equal(block, source.load().outcomes()[rows, columns])
+        assert (seen == 1).all()
