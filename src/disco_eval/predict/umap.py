@@ -58,9 +58,7 @@ class UmapSignatureModel(SignatureModel):
             return np.asarray(self._reducer.transform(X), dtype=np.float64)
 
     def state(self) -> Arrays:
-        raise DiscoError(
-            "a score model with UMAP cannot be saved, it is no set of plain arrays; use PCA"
-        )
+        raise DiscoError("a score model with UMAP cannot be saved, it is no set of plain arrays; use PCA")
 
 
 def umap_installed() -> bool:
