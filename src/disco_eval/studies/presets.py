@@ -1,0 +1,207 @@
+"""The paper's comparisons by name: which methods, on which splits, with how many anchors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DiscoError, unknown
+from ..predict.umap import umap_installed
+from ..responses import Responses
+from .methods import SSEPY, Method, Pair
+
+CURVE = (10, 30, 60, 100, 200, 500)
+_STRATIFIED = {"stratify": True}
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What a study needs; ``splits`` and ``n_anchors`` are the paper's, used unless the caller says otherwise."""
+
+    methods: tuple[Method, ...]
+    splits: tuple[str, ...] = ("chronological",)
+    n_anchors: tuple[int, ...] = (100,)
+    note: str = ""
+
+
+def preset(name: str, responses: Responses, *, committee: int | None = None, times: float = 1.5) -> Preset:
+    """A preset of the paper, fitted to what the responses hold.
+
+    Parameters
+    ----------
+    name
+        One of `PRESETS`.
+    responses
+        Rows that need probabilities are left out where only grades are known, and the note says so.
+    committee
+        Source models asked for disagreement, drawn in every run; all by default. The paper takes 100 on MMLU.
+    times
+        Metabench's anchors for each one of the others'.
+
+    Raises DiscoError for another name.
+    """
+    if name not in PRESETS:
+        raise DiscoError(unknown("preset", name, list(PRESETS)))
+    asked = {} if committee is None or committee >= responses.n_models else {"committee_size": committee}
+    made = PRESETS[name](responses, asked, times)
+    if responses.probs is not None:
+        return made
+    kept = tuple(m for m in made.methods if not _needs_probabilities(m))
+    left = [m.name for m in made.methods if m not in kept]
+    note = f"left out, as only grades are known: {', '.join(left)}" if left else ""
+    return Preset(kept, made.splits, made.n_anchors, "; ".join(n for n in (made.note, note) if n))
+
+
+def _needs_probabilities(m: Method) -> bool:
+    return isinstance(m, SSEPY) or (isinstance(m, Pair) and m.select == "anchor_conf")
+
+
+def _pair(name: str, select: str, predict: str, options: dict[str, Any] | None = None, **more: Any) -> Pair:
+    return Pair(name, select, predict, select_options=options or {}, **more)
+
+
+def _random(predict: str) -> Pair:
+    return _pair(f"random+{predict}", "uniform", predict, _STRATIFIED)
+
+
+def _table1(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+    """The language table (Table 1): every row."""
+    return Preset(
+        (
+            _random("direct"),
+            _random("gpirt"),
+            _pair("anchor_irt+gpirt", "anchor_irt", "gpirt"),
+            _pair("anchor_corr+gpirt", "anchor_corr", "gpirt"),
+            _pair("best_for_validation+ability_irt", "best_for_validation", "ability_irt", times=times),
+            _random("knn"),
+            _random("forest"),
+            _pair("pds+knn", "pds", "knn", asked),
+            _pair("pds+forest", "pds", "forest", asked),
+            _pair("jsd+knn", "jsd", "knn", asked),
+            _pair("jsd+forest", "jsd", "forest", asked),
+        )
+    )
+
+
+def _vision(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+    """The ImageNet table (Table 3): every row."""
+    return Preset(
+        (
+            _random("direct"),
+            _pair("every_kth+lifelong", "every_kth", "lifelong"),
+            SSEPY(),
+            _random("knn"),
+            _random("forest"),
+            _pair("pds+knn", "pds", "knn", asked),
+            _pair("pds+forest", "pds", "forest", asked),
+        )
+    )
+
+
+def _curve(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+    """Error and rank over numbers of anchors (Figures 5 and 12)."""
+    methods = (
+        _random("direct"),
+        _pair("anchor_corr+gpirt", "anchor_corr", "gpirt"),
+        _random("knn"),
+        _random("forest"),
+        _pair("pds+knn", "pds", "knn", asked),
+        _pair("pds+forest", "pds", "forest", asked),
+    )
+    return Preset(methods, n_anchors=tuple(k for k in CURVE if k <= responses.n_items // 2))
+
+
+def _model_split(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+    """Chronological against uniform split (Table 2a)."""
+    return Preset((_pair("pds+forest", "pds", "forest", asked),), ("chronological", "iid"))
+
+
+def _stratification(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+    """Equal numbers from every subtask, or not (Table 2b)."""
+    return Preset(
+        (
+            _pair("pds+forest", "pds", "forest", asked),
+            _pair("pds+forest, stratified", "pds", "forest", {**asked, **_STRATIFIED}),
+        )
+    )
+
+
+def _sources(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+    """How many source models are needed (Table 2c): the paper's 100, 200, 300 and all, as far as there are so many."""
+    most = int(0.85 * responses.n_models)
+    sizes = [n for n in (25, 50, 100, 200, 300) if n < most]
+    few = {n: asked if asked.get("committee_size", 0) <= n else {} for n in sizes}
+    methods = [_pair(f"pds+forest, {n} sources", "pds", "forest", few[n], n_sources=n) for n in sizes]
+    return Preset((*methods, _pair("pds+forest, all sources", "pds", "forest", asked)))
+
+
+def _reduction(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+    """What signatures are reduced to (Table 2d)."""
+
+    def row(name: str, **options: Any) -> Pair:
+        return _pair(f"pds+forest, {name}", "pds", "forest", asked, predict_options=options)
+
+    rows = [row("no reduction", n_components=None)]
+    rows += [row(f"PCA {n}", n_components=n) for n in (16, 32, 64, 128, 256)]
+    if umap_installed():
+        rows.append(row("UMAP 16", n_components=16, reduction="umap"))
+    note = "" if umap_installed() else "UMAP is left out: pip install 'disco-eval[umap]'"
+    return Preset(tuple(rows), note=note)
+
+
+def _prediction(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+    """What maps signatures to scores (Table 2e)."""
+    names = ("knn", "forest", "linear", "ridge", "lasso", "boosting", "mlp2", "mlp3")
+    return Preset(tuple(_pair(f"pds+{name}", "pds", name, asked) for name in names))
+
+
+def _bootstrap(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+    """Several chronological splits (Appendix C.2): the language table's rows that it has, drawn from 90 % of each side."""
+    return Preset(
+        (
+            _random("direct"),
+            _random("gpirt"),
+            _pair("anchor_corr+gpirt", "anchor_corr", "gpirt"),
+            _pair("anchor_irt+gpirt", "anchor_irt", "gpirt"),
+            _pair("pds+knn", "pds", "knn", asked),
+            _pair("pds+forest", "pds", "forest", asked),
+        ),
+        ("bootstrap",),
+    )
+
+
+def _performance(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+    """Targets better than all sources, without and with a gap (Appendix E)."""
+    methods = (_random("direct"), _pair("pds+forest", "pds", "forest", asked))
+    return Preset(methods, ("iid", "chronological", "top10", "top30"))
+
+
+def _versus(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+    """Direct evaluation against DISCO: calibration (Appendix D) and what a better rank correlation means (Appendix B)."""
+    return Preset((_random("direct"), _pair("pds+forest", "pds", "forest", asked)))
+
+
+def _all_sources_selection(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+    """Our addition: lowest against highest disagreement, and committees of several sizes (Appendix G)."""
+    sizes = [n for n in (10, 25, 50, 100, 200) if n < 0.85 * responses.n_models]
+    rows = [_pair(f"pds+forest, committee {n}", "pds", "forest", {"committee_size": n}) for n in sizes]
+    rows += [_pair("pds+forest, whole committee", "pds", "forest")]
+    return Preset((*rows, _pair("lowest pds+forest", "pds", "forest", {"lowest": True})))
+
+
+PRESETS: dict[str, Callable[[Responses, dict[str, Any], float], Preset]] = {
+    "table1": _table1,
+    "vision": _vision,
+    "compression": _curve,
+    "model_split": _model_split,
+    "stratification": _stratification,
+    "n_sources": _sources,
+    "reduction": _reduction,
+    "prediction": _prediction,
+    "bootstrap": _bootstrap,
+    "performance": _performance,
+    "calibration": _versus,
+    "rank_quality": _versus,
+    "committee": _all_sources_selection,
+}
