@@ -14,6 +14,7 @@ probable choice.
 
 from __future__ import annotations
 
+import struct
 import zipfile
 import zlib
 from pathlib import Path
@@ -29,6 +30,10 @@ from ..responses import Items, Models, Responses
 Array = NDArray[Any]
 
 ANSWERS = ("probs", "loglikelihoods", "correct")
+_UNREADABLE = (  # what numpy and zipfile raise for foreign, truncated and crafted files
+    ValueError, OSError, EOFError, KeyError, NotImplementedError, OverflowError, MemoryError,
+    zipfile.BadZipFile, zlib.error, struct.error,
+)  # fmt: skip
 _ITEM = {"subtask": "subtask", "weight": "weight", "n_choices": "n_choices", "digest": "digest", "cost": "cost"}
 _MODEL = {"released": "released", "family": "family", "base": "base_model", "revision": "revision"}
 
@@ -79,13 +84,14 @@ def write_npz(responses: Responses, path: str | Path) -> None:
 def _load(path: Path) -> dict[str, Array]:
     known = {"models", "items", "labels", *ANSWERS, *_ITEM.values(), *_MODEL.values()}
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise FormatError(f"'{path}' is a single array, not an archive of named arrays (.npz)")
             return {name: archive[name] for name in archive.files if name in known}
     except FileNotFoundError:
         raise FormatError(f"'{path}' does not exist") from None
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError) as e:
+    except _UNREADABLE as e:
         if isinstance(e, FormatError):
             raise
         why = "it holds pickled objects" if "allow_pickle" in str(e) else " ".join(str(e).split())[:120] or "truncated"

@@ -1,0 +1,229 @@
+"""The command line as people and scripts meet it: output, exit status, message."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from disco_eval import load, open_responses
+from disco_eval.io import write_npz, write_table
+from tests.conftest import population
+
+DISCO = str(Path(sys.executable).parent / "disco")
+
+
+def disco(*args, cwd=None, status=0):
+    env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100"}
+    done = subprocess.run([DISCO, *map(str, args)], capture_output=True, text=True, cwd=cwd, env=env)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def refused(*args, cwd=None):
+    """The one line with which a command refuses."""
+    done = disco(*args, cwd=cwd, status=2)
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("disco: ")
+    return line
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    r = population(40, 80)
+    write_npz(r, folder / "r.npz")
+    (folder / "sources.txt").write_text("# the first thirty\n" + "\n".join(r.models.ids[:30]) + "\n\n")
+    (folder / "targets.txt").write_text("\n".join(r.models.ids[30:]) + "\n")
+    disco("import", "npz", "r.npz", "--out", "toy.zarr", cwd=folder)
+    disco("condense", "toy.zarr", "--out", "toy-20", "--anchors", 20, "--sources", "sources.txt", cwd=folder)
+    return folder
+
+
+def test_import_npz(work):
+    r = open_responses(work / "toy.zarr")
+    assert (r.n_models, r.n_items) == (40, 80)
+
+
+def test_import_table_with_other_names(work, tmp_path):
+    write_table(population(4, 5, graded=True), tmp_path / "t.csv")
+    text = (tmp_path / "t.csv").read_text().replace("score", "acc", 1)
+    (tmp_path / "t.csv").write_text(text)
+    out = disco("import", "table", tmp_path / "t.csv", "--column", "score=acc", "--out", tmp_path / "t.zarr", "--json")
+    assert json.loads(out.stdout) == {"out": str(tmp_path / "t.zarr"), "n_models": 4, "n_items": 5}
+
+
+def test_condense_learned_from_the_sources_alone(work):
+    c = load(work / "toy-20")
+    assert c.sources.models.ids.tolist() == population(40, 80).models.ids[:30].tolist()
+    assert c.benchmark == "toy"
+    assert c.provenance["select"]["name"] == "pds"
+    assert c.provenance["seed"] == 0
+
+
+def test_condense_takes_options(work, tmp_path):
+    out = disco(
+        "condense", work / "toy.zarr", "--out", tmp_path / "c", "--anchors", 9, "--select", "jsd", "--predict", "knn",
+        "--select-opt", "committee_size=20", "--select-opt", "stratify=true", "--predict-opt", "parts=probs,correct",
+        "--predict-opt", "k=3", "--predict-opt", "n_components=none", "--name", "mine", "--seed", 4, "--json",
+    )  # fmt: skip
+    assert {"mae_pp", "direct_mae_pp", "half_width_90_pp", "n_anchors", "n_sources", "out"} <= set(
+        json.loads(out.stdout)
+    )
+    about = load(tmp_path / "c").provenance
+    assert about["select"] == {"name": "jsd", "committee_size": 20, "stratify": True}
+    assert about["predict"] == {"name": "knn", "parts": ["probs", "correct"], "k": 3, "n_components": None}
+    assert about["seed"] == 4
+
+
+def test_estimate_json_has_the_documented_shape(work):
+    out = disco("estimate", "toy-20", "toy.zarr", "--models", "targets.txt", "--json", "--level", 0.8, cwd=work)
+    record = json.loads(out.stdout)
+    assert record["benchmark"] == "toy"
+    assert record["level"] == 0.8
+    r = population(40, 80)
+    assert [e["model"] for e in record["estimates"]] == r.models.ids[30:].tolist()
+    expected = load(work / "toy-20").estimate(r.pick(models=np.arange(30, 40)), 0.8)
+    assert [(e["score"], e["low"], e["high"]) for e in record["estimates"]] == [
+        (e.score, e.low, e.high) for e in expected
+    ]
+    assert all(e["flags"] == [] for e in record["estimates"])
+
+
+def test_a_source_is_estimated_and_flagged(work):
+    out = disco("estimate", "toy-20", "toy.zarr", cwd=work).stdout
+    assert "source-model: this model is one of the source models" in out
+
+
+def test_answers_in_tables_npz_and_several_files(work, tmp_path):
+    c = load(work / "toy-20")
+    part = population(40, 80).align(c.anchors.ids)
+    write_table(part.pick(models=[30, 31]), tmp_path / "a.csv")
+    write_npz(part.pick(models=[32]), tmp_path / "b.npz")
+    got = json.loads(disco("estimate", work / "toy-20", tmp_path / "a.csv", tmp_path / "b.npz", "--json").stdout)[
+        "estimates"
+    ]
+    expected = c.estimate(part.pick(models=[30, 31, 32]))
+    np.testing.assert_allclose([e["score"] for e in got], [e.score for e in expected], atol=1e-6)
+    line = refused("estimate", work / "toy-20", tmp_path / "a.csv", tmp_path / "a.csv")
+    assert "has answers in several files" in line
+
+
+def test_anchors_in_each_format(work):
+    ids = disco("anchors", "toy-20", cwd=work).stdout.split()
+    assert ids == load(work / "toy-20").anchors.ids.tolist()
+    assert len(disco("anchors", "toy-20", "--format", "csv", cwd=work).stdout.splitlines()) == 21
+    record = json.loads(disco("anchors", "toy-20", "--format", "json", cwd=work).stdout)
+    assert [a["id"] for a in record["anchors"]] == ids
+
+
+def test_info_of_both_kinds(work):
+    store = json.loads(disco("info", "toy.zarr", "--json", cwd=work).stdout)
+    assert (store["n_models"], store["n_items"]) == (40, 80)
+    small = json.loads(disco("info", "toy-20", "--json", cwd=work).stdout)
+    assert small["n_anchors"] == 20
+    assert "mae pp" in disco("info", "toy-20", cwd=work).stdout
+    assert "families" in disco("info", "toy.zarr", cwd=work).stdout
+
+
+def test_help_has_examples():
+    assert "disco demo" in disco("--help").stdout
+    for command in ("demo", "info", "condense", "anchors", "estimate"):
+        assert "Usage" in disco(command, "--help").stdout
+    assert "disco condense mmlu.zarr --out mmlu-100" in disco("condense", "--help").stdout
+    for form in ("npz", "table"):
+        assert f"disco import {form}" in disco("import", form, "--help").stdout
+    assert disco("--version").stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("import", "npz", "nothing.npz", "--out", "x"), "'nothing.npz' does not exist"),
+        (("import", "npz", "r.npz", "--out", "toy.zarr"), "exists already"),
+        (("import", "table", "r.npz", "--out", "x"), "should end in one of"),
+        (("import", "table", "r.npz", "--column", "item", "--out", "x"), "--column takes OURS=THEIRS"),
+        (("condense", "nothing.zarr", "--out", "x"), "'nothing.zarr' does not exist"),
+        (("condense", "toy.zarr", "--out", "toy-20"), "exists already"),
+        (("condense", "toy.zarr", "--out", "x", "--anchors", "81"), "81 anchors were asked for"),
+        (("condense", "toy.zarr", "--out", "x", "--select", "jds"), "is not known"),
+        (("condense", "toy.zarr", "--out", "x", "--select-opt", "stratify"), "write NAME=VALUE"),
+        (("condense", "toy.zarr", "--out", "x", "--sources", "nothing.txt"), "cannot be read as a list"),
+        (("condense", "toy.zarr", "--out", "x", "--sources", "few.txt"), "2 source models are too few"),
+        (
+            ("condense", "toy.zarr", "--out", "x", "--sources", "wrong.txt"),
+            "1 of 1 models are not in 'toy.zarr': gpt-7",
+        ),
+        (("estimate", "toy.zarr", "toy.zarr"), "is not a condensation"),
+        (("estimate", "toy-20", "nothing.npz"), "does not exist"),
+        (("estimate", "toy-20", "toy.zarr", "--level", "90"), "level must lie between 0 and 1"),
+        (("estimate", "toy-20", "toy.zarr", "--models", "wrong.txt"), "1 models have no answers in toy.zarr: gpt-7"),
+        (("estimate", "toy-20", "part.npz"), "anchors of 'toy' from"),
+        (("anchors", "toy-20", "--format", "pdf"), "Choose from: ids, csv, json"),
+        (("info", "r.txt"), "'r.txt' does not exist"),
+        (("demo", "--models", "20", "--out", "d"), "at least 60 models"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(work, args, message):
+    (work / "few.txt").write_text("\n".join(population(40, 80).models.ids[:2]))
+    (work / "wrong.txt").write_text("gpt-7\n")
+    write_npz(population(40, 80).pick(items=np.arange(30)), work / "part.npz")
+    before = sorted(p.name for p in work.iterdir())
+    assert message in refused(*args, cwd=work)
+    assert sorted(p.name for p in work.iterdir()) == before
+
+
+def test_usage_errors_exit_with_two(work):
+    assert disco("condense", "toy.zarr", cwd=work, status=2).stderr
+    assert disco("nonsense", status=2).stderr
+
+
+def test_our_own_bugs_exit_with_one_and_a_traceback(work, tmp_path):
+    script = (
+        "import sys; from disco_eval import cli, artifact\n"
+        "def broken(path): raise RuntimeError('a bug')\n"
+        "artifact.load = broken; sys.argv = ['disco', 'anchors', 'toy-20']; cli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=work)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "a bug" in done.stderr
+
+
+def test_piped_output_has_no_colour_nor_progress(work):
+    out = disco("estimate", "toy-20", "toy.zarr", cwd=work)
+    assert "\x1b" not in out.stdout + out.stderr
+    assert out.stderr == ""
+
+
+def test_hostile_names_are_shown_as_they_are(tmp_path):
+    r = population(12, 20)
+    from disco_eval import Models, Responses
+
+    names = ["[red]x[/red]", "<script>alert(1)</script>", "n" * 120, *[f"m{i}" for i in range(9)]]
+    write_npz(Responses(Models(names), r.items, r.correct, r.probs), tmp_path / "r.npz")
+    disco("condense", "r.npz", "--out", "c", "--anchors", 5, "--predict", "ridge", cwd=tmp_path)
+    out = disco("estimate", "c", "r.npz", cwd=tmp_path).stdout
+    assert "[red]x[/red]" in out
+    assert "<script>alert(1)</script>" in out
+
+
+def test_demo_end_to_end(tmp_path):
+    out = disco("demo", "--models", 60, "--anchors", 30, "--out", tmp_path / "d", "--json")
+    record = json.loads(out.stdout)
+    assert set(record) == {"mae_pp", "spearman", "direct_mae_pp", "n_anchors", "n_targets", "out"}
+    assert (record["n_anchors"], record["n_targets"]) == (30, 10)
+    names = {p.name for p in (tmp_path / "d").iterdir()}
+    assert names == {"demo.csv", "demo.png", "demo.svg", "digits-condensed", "sources.txt", "zoo.zarr"}
+    assert (tmp_path / "d" / "demo.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    c, zoo = load(tmp_path / "d" / "digits-condensed"), open_responses(tmp_path / "d" / "zoo.zarr")
+    sources = set(c.sources.models.ids.tolist())
+    targets = [i for i, name in enumerate(zoo.models.ids.tolist()) if name not in sources]
+    assert len(targets) == 10
+    estimates = c.estimate(zoo.pick(models=targets))
+    mae = 100 * np.mean([abs(e.score - t) for e, t in zip(estimates, zoo.scores()[targets], strict=True)])
+    assert record["mae_pp"] == pytest.approx(mae)

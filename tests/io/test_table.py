@@ -1,0 +1,131 @@
+import numpy as np
+import polars as pl
+import pytest
+
+from disco_eval import DiscoError, FormatError, ValidationError
+from disco_eval.io import open_answers, read_npz, read_table, write_npz, write_table
+from tests.conftest import population
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("options", [{}, {"graded": True}, {"ragged": True}])
+def test_round_trip(tmp_path, suffix, options):
+    r = population(6, 9, **options)
+    write_table(r, tmp_path / f"r{suffix}")
+    back = read_table(tmp_path / f"r{suffix}")
+    np.testing.assert_array_equal(back.models.ids, r.models.ids)
+    np.testing.assert_array_equal(back.items.ids, r.items.ids)
+    np.testing.assert_array_equal(back.correct, r.correct)
+    np.testing.assert_array_equal(back.items.subtask, r.items.subtask)
+    np.testing.assert_allclose(back.items.weight, r.items.weight)
+    np.testing.assert_array_equal(back.models.family, r.models.family)
+    np.testing.assert_array_equal(back.models.released, r.models.released)
+    if r.probs is not None:
+        np.testing.assert_allclose(back.probs, r.probs, atol=1e-6)
+        np.testing.assert_array_equal(back.items.n_choices, r.items.n_choices)
+
+
+def test_npz_and_table_agree(tmp_path):
+    r = population(6, 9)
+    write_table(r, tmp_path / "r.csv")
+    write_npz(r, tmp_path / "r.npz")
+    np.testing.assert_allclose(read_table(tmp_path / "r.csv").probs, read_npz(tmp_path / "r.npz").probs, atol=1e-6)
+
+
+def csv(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    return tmp_path / "t.csv"
+
+
+def test_letters_and_loglikelihoods(tmp_path):
+    rows = [f"m,q{i},{c},{v},B" for i in range(2) for c, v in (("C", -3.0), ("A", -1.0), ("B", -0.5))]
+    r = read_table(csv(tmp_path, "model,item,choice,loglikelihood,label\n" + "\n".join(rows)))
+    assert r.items.label.tolist() == [1, 1]
+    expected = np.exp([-1.0, -0.5, -3.0]) / np.exp([-1.0, -0.5, -3.0]).sum()
+    np.testing.assert_allclose(r.probs[0, 0], expected, atol=1e-6)
+
+
+def test_columns_can_be_called_otherwise(tmp_path):
+    path = csv(tmp_path, "llm,question,acc\na,1,1\na,2,0\n")
+    r = read_table(path, {"model": "llm", "item": "question", "score": "acc"})
+    assert r.items.ids.tolist() == ["1", "2"]
+    assert r.correct.tolist() == [[1, 0]]
+    with pytest.raises(FormatError, match=r"column 'lm' is not known\. Did you mean 'llm'"):
+        read_table(path, {"model": "lm"})
+    with pytest.raises(DiscoError, match=r"column 'modle' is not known\. Did you mean 'model'"):
+        read_table(path, {"modle": "llm"})
+
+
+def test_booleans_are_grades(tmp_path):
+    assert read_table(csv(tmp_path, "model,item,score\na,x,true\na,y,false\n")).correct.tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model,item,score\na,x,1\na,y,1\nb,x,1\n", "model 'b', item 'y' is missing .1 of 4 cells"),
+        ("model,item,score\na,x,1\na,x,0\n", "model 'a', item 'x' is there 2 times"),
+        ("model,item,score\na,x,1\na,y,\n", "score of model 'a', item 'y' is None, expected a number"),
+        ("model,item,score\na,x,1\na,y,oops\n", "score of model 'a', item 'y' is 'oops'"),
+        ("model,item,score\na,x,1.5\n", "model 'a', item 'x' is 1.5"),
+        ("model,item,score\n,x,1\n", "column 'model' is empty in 1 rows"),
+        ("model,item\na,x\n", "needs exactly one of the columns score, prob, loglikelihood; it has none"),
+        ("model,item,score,prob\na,x,1,1\n", "it has score and prob"),
+        ("who,item,score\na,x,1\n", "no column 'model' .columns: who, item, score.. Name it with --column model=NAME"),
+        ("model,item,prob\na,x,1\n", "no column 'choice'"),
+        ("model,item,choice,prob\na,x,0,1\n", "no column 'label'"),
+        (
+            "model,item,choice,prob,label\na,x,0,0.5,0\na,x,1,0.5,0\nb,x,0,1,0\n",
+            "model 'b', item 'x', choice 2 is missing",
+        ),
+        ("model,item,choice,prob,label\na,x,0,0.5,0\na,x,0,0.5,0\n", "choice 1 is there 2 times"),
+        (
+            "model,item,choice,prob,label\na,x,0,0.5,7\na,x,1,0.5,7\n",
+            "item 'x' has a label that none of its choices has",
+        ),
+        ("model,item,choice,prob,label\na,x,0,0.5,0\na,x,1,0.5,1\n", "item 'x' has several labels"),
+        ("model,item,choice,prob,label\na,x,0,0.5,0\na,x,1,0.1,0\n", "sum to 0.6"),
+        ("model,item,score,subtask\na,x,1,s\nb,x,1,t\n", "item 'x' has several values of subtask"),
+        ("model,item,score\n", "holds no rows"),
+        ("", "cannot be read as csv"),
+    ],
+)
+def test_bad_tables_say_what_and_where(tmp_path, text, message):
+    with pytest.raises(DiscoError, match=message):
+        read_table(csv(tmp_path, text))
+
+
+def test_only_some_items_are_needed(tmp_path):
+    path = csv(tmp_path, "model,item,score\na,x,1\na,y,1\nb,x,1\n")
+    assert read_table(path, items=["x"]).correct.tolist() == [[1], [1]]
+    with pytest.raises(ValidationError, match="model 'b', item 'y' is missing"):
+        read_table(path, items=["x", "y"])
+
+
+def test_foreign_files(tmp_path):
+    with pytest.raises(FormatError, match=r"should end in one of .csv, .tsv"):
+        read_table(tmp_path / "x.docx")
+    with pytest.raises(FormatError, match="does not exist"):
+        read_table(tmp_path / "x.csv")
+    for name in ("x.parquet", "x.jsonl"):
+        (tmp_path / name).write_bytes(b"\x00\xffgarbage{")
+        with pytest.raises(FormatError, match="cannot be read as"):
+            read_table(tmp_path / name)
+
+
+def test_open_answers_goes_by_the_ending(tmp_path):
+    r = population(4, 6)
+    write_npz(r, tmp_path / "r.npz")
+    write_table(r, tmp_path / "r.parquet")
+    r.save(tmp_path / "r.zarr")
+    for name in ("r.npz", "r.parquet", "r.zarr"):
+        np.testing.assert_array_equal(open_answers(tmp_path / name).load().correct, r.correct)
+    (tmp_path / "r.txt").write_text("x")
+    with pytest.raises(FormatError, match="neither a store"):
+        open_answers(tmp_path / "r.txt")
+
+
+def test_empty_parquet(tmp_path):
+    pl.DataFrame({"model": [], "item": [], "score": []}).write_parquet(tmp_path / "e.parquet")
+    with pytest.raises(FormatError, match="no rows"):
+        read_table(tmp_path / "e.parquet")

@@ -1,0 +1,75 @@
+"""Data flows one way and modules import one way."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import disco_eval
+
+SRC = Path(disco_eval.__file__).parent
+LAYERS = [
+    ["errors"], ["files"], ["numerics"], ["responses"], ["store"], ["io", "splits"], ["select"], ["predict"],
+    ["condensation"], ["card"], ["artifact"], ["study"], ["harness"], ["report"], ["cli"],
+]  # fmt: skip
+RANK = {name: k for k, layer in enumerate(LAYERS) for name in layer}
+WITHIN_FUNCTIONS = {("responses", "store")}  # Responses.save is the one shortcut upwards, and condensations' save
+WITHIN_FUNCTIONS |= {("condensation", "artifact")}
+SEES_ONLY = {"io": {"errors", "files", "responses", "store"}, "numerics": {"errors"}}
+
+
+def imports(path: Path):
+    """(module of this package that is imported, whether inside a function) for every import of a file."""
+    tree = ast.parse(path.read_text())
+    inner = {id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)}
+    depth = len(path.relative_to(SRC).parts)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            if node.level == depth:
+                names = [node.module.split(".")[0]] if node.module else [a.name for a in node.names]
+                for name in names:
+                    if name in RANK:
+                        yield name, id(node) in inner
+            else:
+                assert node.level < depth, f"{path} imports from outside the package"
+
+
+def test_imports_go_one_way():
+    for path in SRC.rglob("*.py"):
+        own = path.relative_to(SRC).parts[0].removesuffix(".py")
+        if own == "__init__":
+            continue
+        assert own in RANK, f"{path} belongs to no layer"
+        for other, in_function in imports(path):
+            if other == own:
+                continue
+            if in_function and (own, other) in WITHIN_FUNCTIONS:
+                continue
+            assert RANK[other] < RANK[own], f"{path} imports {other}"
+            if own in SEES_ONLY:
+                assert other in SEES_ONLY[own], f"{path} imports {other}"
+
+
+def loaded_after(code: str) -> set[str]:
+    script = f"import sys\n{code}\nprint(*sorted({{m.split('.')[0] for m in sys.modules}}))"
+    return set(
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    )
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    heavy = {"numpy", "scipy", "sklearn", "zarr", "polars", "matplotlib", "typer", "rich"}
+    assert not heavy & loaded_after("import disco_eval")
+
+
+def test_the_command_line_starts_without_scikit_learn():
+    assert not {"scipy", "sklearn", "polars", "matplotlib", "zarr"} & loaded_after(
+        "import disco_eval.cli, disco_eval.artifact"
+    )
+
+
+def test_every_public_name_resolves():
+    for name in disco_eval.__all__:
+        assert getattr(disco_eval, name) is not None
+    assert callable(disco_eval.condense)
+    assert set(disco_eval.__all__) <= set(dir(disco_eval))

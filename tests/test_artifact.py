@@ -1,0 +1,139 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from disco_eval import DiscoError, FormatError, condense, load
+from disco_eval.artifact import ARRAYS, CARD, JSON, _checksum
+from tests.conftest import population
+
+
+@pytest.fixture(scope="module")
+def condensation():
+    return condense(population(), 12, select="jsd", predict="forest", rng=0, benchmark="toy")
+
+
+@pytest.fixture
+def saved(condensation, tmp_path) -> Path:
+    condensation.save(tmp_path / "toy-12")
+    return tmp_path / "toy-12"
+
+
+@pytest.mark.parametrize("options", [{}, {"graded": True}, {"ragged": True}])
+@pytest.mark.parametrize("predict", ["forest", "knn", "direct", "boosting"])
+def test_saved_and_loaded_estimate_the_same_bit_for_bit(tmp_path, options, predict):
+    r = population(**options)
+    c = condense(r, 12, select="jsd", predict=predict, rng=0, n_folds=2)
+    c.save(tmp_path / "c")
+    back = load(tmp_path / "c")
+    assert back.estimate(r) == c.estimate(r)
+    assert back.provenance == json.loads(json.dumps(c.provenance))
+    for name in ("ids", "positions", "weights", "criterion"):
+        np.testing.assert_array_equal(getattr(back.anchors, name), getattr(c.anchors, name))
+    np.testing.assert_array_equal(back.sources.models.ids, c.sources.models.ids)
+    assert back.validation.mae == c.validation.mae
+    back.save(tmp_path / "again")
+    assert (tmp_path / "again" / ARRAYS).read_bytes() == (tmp_path / "c" / ARRAYS).read_bytes()
+
+
+def test_a_flipped_byte_in_any_file_is_an_error(saved):
+    load(saved)
+    rng = np.random.default_rng(0)
+    for file in sorted(saved.iterdir()):
+        data = file.read_bytes()
+        for at in rng.choice(len(data), 40, replace=False):
+            broken = bytearray(data)
+            broken[at] ^= 1 << int(rng.integers(8))
+            file.write_bytes(broken)
+            with pytest.raises(FormatError):
+                load(saved)
+        file.write_bytes(data)
+    load(saved)
+
+
+def test_a_truncated_or_missing_file_is_an_error(saved):
+    for name in (JSON, ARRAYS):
+        data = (saved / name).read_bytes()
+        for n in (0, 10, len(data) // 2):
+            (saved / name).write_bytes(data[:n])
+            with pytest.raises(FormatError, match=name):
+                load(saved)
+        (saved / name).unlink()
+        with pytest.raises(FormatError):
+            load(saved)
+        (saved / name).write_bytes(data)
+    (saved / CARD).unlink()
+    load(saved)  # the card is for people
+
+
+def rewritten(folder: Path, **changes):
+    """The description with some fields changed and a checksum that fits, as a hostile author would make it."""
+    about = json.loads((folder / JSON).read_text())
+    about.update(changes)
+    about["checksum"] = _checksum(about)
+    (folder / JSON).write_text(json.dumps(about))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "a cake"}, "does not describe a condensation"),
+        ({"format": 2}, "written by a newer version; update disco-eval .format 2; this version reads 1"),
+        ({"format": "x"}, "in no known"),
+        ({"benchmark": 7}, "benchmark"),
+        ({"items": {"ids": ["a"], "subtask": [""], "digest": [""]}}, "shape"),
+        ({"items": {"ids": ["a", 3], "subtask": [""], "digest": [""]}}, "ids"),
+        ({"score_model": {"name": "os.system", "config": {}}}, "score model 'os.system' is not known"),
+        ({"score_model": {"name": "signature", "config": {}}}, "cannot be restored"),
+        ({"validation": []}, "validation"),
+        ({"sources": {}}, "sources|released"),
+    ],
+)
+def test_descriptions_are_audited(saved, changes, message):
+    rewritten(saved, **changes)
+    with pytest.raises(FormatError, match=message):
+        load(saved)
+
+
+def test_something_else_is_refused(tmp_path):
+    with pytest.raises(FormatError, match="is not a condensation"):
+        load(tmp_path / "nothing")
+    (tmp_path / JSON).write_text("[" * 100_000)
+    with pytest.raises(FormatError, match="not readable JSON"):
+        load(tmp_path)
+
+
+def test_saving_never_overwrites_unasked(condensation, saved):
+    with pytest.raises(DiscoError, match="exists already"):
+        condensation.save(saved)
+    condensation.save(saved, overwrite=True)
+    (saved.parent / "mine").mkdir()
+    with pytest.raises(DiscoError, match="something else"):
+        condensation.save(saved.parent / "mine", overwrite=True)
+    assert sorted(p.name for p in saved.parent.iterdir()) == ["mine", "toy-12"]
+
+
+def test_the_card_says_what_it_is_how_it_was_made_and_what_error_to_expect(condensation, saved):
+    card = (saved / CARD).read_text()
+    v = condensation.validation
+    for text in (
+        "# toy, condensed to 12 items",
+        "all 60",
+        "`jsd`",
+        "`forest`",
+        f"**{100 * v.mae:.2f} points**",
+        "24, scores",
+    ):
+        assert text in card, text
+    assert f"| 90 % | {100 * v.half_width(0.9):.1f} points |" in card
+
+
+def test_formats_of_every_release_still_load():
+    """tests/formats holds one condensation per format, with the estimates it gave when it was written."""
+    folders = sorted((Path(__file__).parent / "formats").glob("condensation-*"))
+    assert folders
+    for folder in folders:
+        expected = json.loads((folder / "estimates.json").read_text())
+        got = {e.model: e.score for e in load(folder / "toy").estimate(population())}
+        assert got == pytest.approx(expected, abs=1e-12)

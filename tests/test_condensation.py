@@ -1,0 +1,174 @@
+import numpy as np
+import pytest
+
+import disco_eval as de
+from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, condense
+from disco_eval.numerics.intervals import symmetric_quantile
+from disco_eval.splits import folds
+from tests.conftest import population
+
+
+@pytest.fixture(scope="module")
+def small():
+    return condense(population(), 12, select="jsd", predict="ridge", rng=0, benchmark="toy", n_folds=4)
+
+
+def test_estimates_come_with_names_intervals_and_neighbours(small):
+    r = population()
+    estimates = small.estimate(r, level=0.8)
+    assert [e.model for e in estimates] == r.models.ids.tolist()
+    half = small.validation.half_width(0.8)
+    for e, score in zip(estimates, small.score_model.predict(r.align(small.anchors.ids)), strict=True):
+        assert e.score == score
+        assert 0 <= e.low <= e.score <= e.high <= 1
+        assert e.low == pytest.approx(max(0, e.score - half))
+        assert e.level == 0.8
+        assert len(e.nearest) == 3
+        assert e.nearest[0] == e.model  # a source is nearest to itself
+        assert e.flags == ("source-model",)
+        assert e.model in str(e)
+
+
+def test_models_that_are_no_sources_are_not_flagged(small):
+    r = population(6, 60, seed=0)
+    other = Responses(Models([f"new-{i}" for i in range(6)]), r.items, r.correct, r.probs)
+    other = Responses(
+        other.models,
+        Items(population().items.ids, label=population().items.label, n_choices=[4] * 60),
+        r.correct,
+        r.probs,
+    )
+    assert all(e.flags == () for e in small.estimate(other))
+
+
+def test_answers_to_the_anchors_alone_suffice_in_any_order(small):
+    r = population()
+    expected = [e.score for e in small.estimate(r)]
+    part = r.align(small.anchors.ids[::-1])
+    assert [e.score for e in small.estimate(part)] == expected
+
+
+def test_missing_anchors_are_named(small):
+    r = population()
+    part = r.align(np.setdiff1d(r.items.ids, small.anchors.ids[:5]))
+    with pytest.raises(
+        AlignmentError, match=r"no answer for 5 of 12 anchors of 'toy' from 'model-\d+' and 23 more: task/.* and 2 more"
+    ):
+        small.estimate(part)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"digest": ["other"] * 60}, r"prompt \(digest\) of 12 anchors differs"),
+        ({"label": (population().items.label + 1) % 4}, "the label of 12 anchors differs"),
+    ],
+)
+def test_other_questions_are_refused(small, change, message):
+    r = population()
+    about = {k: getattr(r.items, k) for k in ("n_choices", "label", "digest")} | change
+    other = Responses.from_probs(r.models, Items(r.items.ids, **about), r.probs)
+    with pytest.raises(AlignmentError, match=message):
+        small.estimate(other)
+
+
+def test_other_choices_are_refused_and_wider_arrays_are_not(small):
+    r = population()
+    wide = np.pad(r.probs, ((0, 0), (0, 0), (0, 27)))
+    other = Responses(r.models, r.items, r.correct, wide)
+    assert [e.score for e in small.estimate(other)] == [e.score for e in small.estimate(r)]
+    items = Items(r.items.ids, n_choices=np.full(60, 31), label=r.items.label)
+    with pytest.raises(AlignmentError, match="number of choices of 12 anchors differs"):
+        small.estimate(Responses(r.models, items, r.correct, wide))
+
+
+def test_unknown_labels_and_digests_are_no_difference(small):
+    r = population()
+    items = Items(r.items.ids, n_choices=r.items.n_choices)
+    other = Responses(r.models, items, r.correct, r.probs)
+    assert [e.score for e in small.estimate(other)] == [e.score for e in small.estimate(r)]
+
+
+def test_grades_are_refused_where_probabilities_are_needed(small):
+    r = population()
+    with pytest.raises(ValidationError, match="fitted on probabilities"):
+        small.estimate(Responses.from_correct(r.models, r.items, r.correct))
+
+
+def test_probabilities_serve_a_condensation_of_grades():
+    r = population()
+    graded = condense(population(graded=True), 12, select="jsd", predict="ridge", rng=0)
+    assert [e.score for e in graded.estimate(r)] == [e.score for e in graded.estimate(population(graded=True))]
+
+
+def test_the_validation_is_what_it_says():
+    """The out-of-fold estimates again, step by step: anchors and model made without the fold."""
+    from disco_eval.condensation import Recipe
+
+    r = population()
+    c = condense(r, 12, select="jsd", predict="ridge", rng=7, n_folds=4)
+    _, for_folds, *for_fold = np.random.default_rng(7).spawn(6)
+    recipe = Recipe(12, "jsd", "ridge")
+    seen = np.zeros(24, bool)
+    for k, (fit_on, out) in enumerate(folds(r.models, 4, for_folds)):
+        assert not set(r.models.family[fit_on]) & set(r.models.family[out])
+        anchors, model = recipe.make(r.pick(models=fit_on), for_fold[k].spawn(2)[0])
+        np.testing.assert_array_equal(c.validation.estimate[out], model.predict(r.pick(models=out).align(anchors.ids)))
+        seen[out] = True
+    assert seen.all()
+    assert c.validation.grouped_by == "family"
+    np.testing.assert_array_equal(c.validation.truth, r.scores())
+
+
+def test_same_seed_same_condensation():
+    r = population()
+    a, b = (condense(r, 10, select="jsd", predict="forest", rng=3, n_folds=2) for _ in range(2))
+    np.testing.assert_array_equal(a.anchors.ids, b.anchors.ids)
+    assert [e.score for e in a.estimate(r)] == [e.score for e in b.estimate(r)]
+    np.testing.assert_array_equal(a.validation.estimate, b.validation.estimate)
+
+
+def test_from_disk_the_same(tmp_path):
+    r = population()
+    r.save(tmp_path / "s.zarr")
+    a = condense(r, 10, select="jsd", predict="ridge", rng=3)
+    b = condense(de.open_responses(tmp_path / "s.zarr"), 10, select="jsd", predict="ridge", rng=3)
+    np.testing.assert_array_equal(a.anchors.ids, b.anchors.ids)
+    np.testing.assert_allclose(a.validation.estimate, b.validation.estimate, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: condense(population(9), 5), "9 source models are too few"),
+        (lambda: condense(population(), 61), "61 anchors were asked for, but the benchmark has 60 items"),
+        (lambda: condense(population(), 5, select="pda"), "selection 'pda' is not known"),
+        (lambda: condense(population(), 5, predict="forests"), "Did you mean 'forest'"),
+        (lambda: condense(population(), 5, select_options={"size": 3}), "selection 'pds' does not take these options"),
+        (lambda: condense(population(), 5, predict_options={"trees": 3}), "prediction 'forest' does not take"),
+    ],
+)
+def test_bad_requests_are_refused(call, message):
+    with pytest.raises(DiscoError, match=message):
+        call()
+
+
+def test_level_must_be_a_share(small):
+    for level in (0, 1, 90):
+        with pytest.raises(ValidationError, match="level must lie between 0 and 1"):
+            small.estimate(population(), level=level)
+
+
+def test_intervals_cover_exchangeable_errors_as_often_as_they_say():
+    """Split conformal coverage: at least the level, and at most 1/(n+1) more; 4,000 draws leave 0.5 points of noise."""
+    rng = np.random.default_rng(0)
+    for level in (0.8, 0.9, 0.95):
+        hits = 0
+        for _ in range(4000):
+            errors = rng.standard_t(3, 40)
+            hits += abs(errors[-1]) <= symmetric_quantile(errors[:-1], level)
+        assert level - 0.02 <= hits / 4000 <= level + 1 / 40 + 0.02
+
+
+def test_too_few_residuals_take_the_largest():
+    assert symmetric_quantile(np.array([0.1, -0.3]), 0.99) == 0.3

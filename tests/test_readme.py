@@ -1,0 +1,64 @@
+"""The README and the docs are true: their code runs, their files exist, their tables list what there is."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from disco_eval.io import write_npz, write_table
+from disco_eval.predict import PREDICTORS
+from disco_eval.select import SELECTORS
+from tests.conftest import population
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"(?P<mark><!-- not run[^>]*-->\n)?```(?P<language>\w+)\n(?P<code>.*?)```", re.DOTALL)
+
+
+def blocks(path, language):
+    text = (ROOT / path).read_text()
+    return [m["code"] for m in BLOCK.finditer(text) if m["language"] == language and not m["mark"]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What the README takes as given: answers of some models, and a new model's."""
+    here = tmp_path_factory.mktemp("readme")
+    r = population(60, 120)
+    write_npz(r.pick(models=np.arange(59)), here / "answers.npz")
+    write_table(r.pick(models=[59]), here / "new-model.csv")
+    return here
+
+
+def test_the_readme_runs_from_top_to_bottom(folder):
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    commands, code = blocks("README.md", "bash"), blocks("README.md", "python")
+    assert commands
+    assert code
+    for block in commands:
+        subprocess.run(["bash", "-euc", block], cwd=folder, env=env, check=True, stdout=subprocess.PIPE)
+    for block in code:
+        subprocess.run([sys.executable, "-c", block], cwd=folder, env=env, check=True, stdout=subprocess.PIPE)
+    assert len((folder / "evaluate-these.txt").read_text().split()) == 30
+
+
+@pytest.mark.parametrize("path", sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md")))
+def test_code_in_the_docs_runs(path, tmp_path):
+    for block in blocks(path, "python"):
+        subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True)
+
+
+def test_links_lead_somewhere():
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        for link in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
+            if not link.startswith("http"):
+                assert (path.parent / link).exists(), f"{path.name}: {link}"
+
+
+def test_every_method_has_a_row():
+    table = (ROOT / "docs" / "methods.md").read_text()
+    for name in [*SELECTORS, *PREDICTORS]:
+        assert f"`{name}`" in table, name
