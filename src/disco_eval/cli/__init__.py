@@ -11,7 +11,7 @@ import sys
 import typer
 
 from ..errors import DiscoError
-from . import anchors, condense, demo, estimate, imports, info
+from . import anchors, condense, demo, estimate, imports, info, report, study
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -27,6 +27,8 @@ app.command("info")(info.info)
 app.command("condense")(condense.condense)
 app.command("anchors")(anchors.anchors)
 app.command("estimate")(estimate.estimate)
+app.command("study")(study.study)
+app.add_typer(report.app, name="report")
 
 
 @app.callback(invoke_without_command=True)

@@ -161,11 +161,13 @@ def describe(method: Method) -> str:
     return repr(method) if type(method).__repr__ is not object.__repr__ else type(method).__qualname__
 
 
-_SAME = {"random": ("uniform", {"stratify": True})}  # the paper's Random takes equal numbers from every subtask
+_SAME: dict[str, tuple[str, Options]] = {
+    "random": ("uniform", {"stratify": True})
+}  # the paper's Random takes equal numbers from every subtask
 
 
 def _registry() -> dict[str, Method]:
-    selections = {name: (name, {}) for name in SELECTORS} | _SAME
+    selections: dict[str, tuple[str, Options]] = {**{name: (name, {}) for name in SELECTORS}, **_SAME}
     pairs: dict[str, Method] = {
         f"{s}+{p}": Pair(f"{s}+{p}", function, p, select_options=options)
         for s, (function, options) in selections.items()
@@ -196,7 +198,9 @@ def methods_of(given: Sequence[str | Method]) -> list[Method]:
     for entry in given:
         chosen = method(entry) if isinstance(entry, str) else entry
         if not isinstance(chosen, Method):
-            raise ValidationError(f"{entry!r} is no method: it needs a name and estimate(source, target, n_anchors, rng)")
+            raise ValidationError(
+                f"{entry!r} is no method: it needs a name and estimate(source, target, n_anchors, rng)"
+            )
         out.append(chosen)
     names = [m.name for m in out]
     if len(set(names)) != len(names):

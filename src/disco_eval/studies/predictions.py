@@ -117,10 +117,14 @@ def _check(table: pl.DataFrame, whose: str) -> None:
     for name in ("truth", "estimate"):
         values = table[name].fill_null(float("nan")).to_numpy()
         if not np.isfinite(values).all():
-            raise ValidationError(f"{whose}: {(~np.isfinite(values)).sum()} values of '{name}' are missing or no numbers")
+            raise ValidationError(
+                f"{whose}: {(~np.isfinite(values)).sum()} values of '{name}' are missing or no numbers"
+            )
     truth = table["truth"].to_numpy()
     if truth.min() < 0 or truth.max() > 1:
-        raise ValidationError(f"{whose}: truth reaches {truth.max():.4g}, expected scores in [0, 1]; divide percent by 100")
+        raise ValidationError(
+            f"{whose}: truth reaches {truth.max():.4g}, expected scores in [0, 1]; divide percent by 100"
+        )
     keys = [*KEYS, "run", "model"]
     if table.select(keys).is_duplicated().any():
         raise ValidationError(f"{whose} has a model twice in one run of a method")

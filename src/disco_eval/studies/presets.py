@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import DiscoError, unknown
 from ..predict.umap import umap_installed
 from ..responses import Responses
-from .methods import SSEPY, Method, Pair
+from .methods import SSEPY, Method, Pair, method
 
 CURVE = (10, 30, 60, 100, 200, 500)
 _STRATIFIED = {"stratify": True}
@@ -157,7 +157,7 @@ def _prediction(responses: Responses, asked: dict[str, Any], times: float) -> Pr
 
 
 def _bootstrap(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
-    """Several chronological splits (Appendix C.2): the language table's rows that it has, drawn from 90 % of each side."""
+    """Several chronological splits, drawn from 90 % of each side (Appendix C.2): the rows that its table has."""
     return Preset(
         (
             _random("direct"),
@@ -178,7 +178,7 @@ def _performance(responses: Responses, asked: dict[str, Any], times: float) -> P
 
 
 def _versus(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
-    """Direct evaluation against DISCO: calibration (Appendix D) and what a better rank correlation means (Appendix B)."""
+    """Direct evaluation against DISCO, for calibration (Appendix D) and the quality of ranks (Appendix B)."""
     return Preset((_random("direct"), _pair("pds+forest", "pds", "forest", asked)))
 
 
@@ -205,3 +205,41 @@ PRESETS: dict[str, Callable[[Responses, dict[str, Any], float], Preset]] = {
     "rank_quality": _versus,
     "committee": _all_sources_selection,
 }
+
+
+def request(
+    names: str,
+    responses: Mapping[str, Responses],
+    split: str | None,
+    anchors: str | None,
+    *,
+    committee: int | None = None,
+    times: float = 1.5,
+) -> Preset:
+    """What a command line asks for: presets and methods by name, with commas, and splits and counts that override.
+
+    Several benchmarks share the rows that all of them allow. Raises DiscoError for names that are not known.
+    """
+    methods: list[Method] = []
+    splits: list[str] = []
+    counts: list[int] = []
+    notes: list[str] = []
+    for name in [n.strip() for n in names.split(",")]:
+        if name in PRESETS:
+            made = [preset(name, r, committee=committee, times=times) for r in responses.values()]
+            common = [m for m in made[0].methods if all(m in p.methods for p in made)]
+            methods += [m for m in common if m not in methods]
+            splits += [s for s in made[0].splits if s not in splits]
+            counts += [k for k in made[0].n_anchors if k not in counts]
+            notes += [p.note for p in made if p.note and p.note not in notes]
+        else:
+            methods.append(method(name))
+    chosen = tuple(s.strip() for s in split.split(",")) if split else tuple(splits) or ("iid",)
+    return Preset(tuple(methods), chosen, _counts(anchors) or tuple(counts) or (100,), "; ".join(notes))
+
+
+def _counts(text: str | None) -> tuple[int, ...]:
+    try:
+        return tuple(int(n) for n in text.split(",")) if text else ()
+    except ValueError:
+        raise DiscoError(f"--anchors takes whole numbers with commas, such as 10,30,60,100, not '{text}'") from None

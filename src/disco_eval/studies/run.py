@@ -106,7 +106,9 @@ def study(
     plans = split_plans(split, cutoff)
     counts = [n_anchors] if isinstance(n_anchors, int) else list(n_anchors)
     if runs < 1 or jobs < 1 or not counts or min(counts) < 1 or not chosen:
-        raise ValidationError(f"a study needs methods, runs >= 1, jobs >= 1, anchors >= 1; got {runs}, {jobs}, {counts}")
+        raise ValidationError(
+            f"a study needs methods, runs >= 1, jobs >= 1, anchors >= 1; got {runs}, {jobs}, {counts}"
+        )
     named = responses if isinstance(responses, Mapping) else {benchmark: responses}
     root = int(np.random.default_rng(rng).integers(2**62))
     scenes = [s for name, r in named.items() for plan in plans for s in _scenes(name, r, plan, runs, root)]
@@ -255,7 +257,9 @@ def _predict(unit: _Unit, m: Method, source: Responses, target: Responses) -> pl
         scores, low, high = scores
     scores = np.asarray(scores, dtype=np.float64)
     if scores.shape != (target.n_models,) or not np.isfinite(scores).all():
-        raise ValidationError(f"method '{m.name}' gave scores of shape {scores.shape}, expected {target.n_models} numbers")
+        raise ValidationError(
+            f"method '{m.name}' gave scores of shape {scores.shape}, expected {target.n_models} numbers"
+        )
     n = target.n_models
     columns = {
         "benchmark": [scene.benchmark] * n,
