@@ -131,7 +131,7 @@ def curves(one: Predictions) -> Figure:
 
 
 def calibrations(table: pl.DataFrame) -> Figure:
-    """Every target's error against its calibration error and its mean confidence, a row for each method (Appendix D)."""
+    """Every target's error against calibration error and mean confidence, a row for each method (Appendix D)."""
     methods = list(dict.fromkeys(table["method"].to_list()))
     figure = _figure(7.4, 2.9 * len(methods) + 0.4)
     axes = np.atleast_2d(figure.subplots(len(methods), 2, sharex="col"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .calibration import calibration, errors_by_calibration
+    from .cost import Cost
     from .methods import SSEPY, Method, Pair, method
     from .plans import SPLITS, SplitPlan, split_plan
     from .predictions import Predictions, from_table, read_predictions
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from .run import study
 
 _HOME = {
+    "cost": ("Cost",),
     "calibration": ("calibration", "errors_by_calibration"),
     "methods": ("SSEPY", "Method", "Pair", "method"),
     "plans": ("SPLITS", "SplitPlan", "split_plan"),
@@ -26,6 +28,7 @@ __all__ = [
     "PRESETS",
     "SPLITS",
     "SSEPY",
+    "Cost",
     "Method",
     "Pair",
     "Predictions",

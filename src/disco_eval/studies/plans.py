@@ -33,9 +33,16 @@ def _plans(cutoff: str | None) -> dict[str, Draw]:
         "bootstrap": lambda responses, rng: splits.bootstrap(chronological(responses, rng), rng),
         "family": lambda responses, rng: splits.by_group(responses, "family", rng=rng),
         "base": lambda responses, rng: splits.by_group(responses, "base", rng=rng),
+        "first10": lambda responses, rng: _first(responses, 0.1),
         "top10": lambda responses, rng: splits.by_performance(responses, 0.1),
         "top30": lambda responses, rng: splits.by_performance(responses, 0.3, 0.5),
     }
+
+
+def _first(responses: Responses, fraction: float) -> Split:
+    n = max(1, round(fraction * responses.n_models))
+    every = np.arange(responses.n_models)
+    return Split(every[n:], every[:n], "first10")
 
 
 SPLITS = tuple(_plans(None))
@@ -46,7 +53,8 @@ def split_plan(split: str | Split | SplitPlan, cutoff: str | None = None) -> Spl
 
     Names: ``iid`` (every tenth model a target), ``chronological`` (the newest tenth, or from ``cutoff`` on),
     ``bootstrap`` (nine tenths of each side of it, drawn in every run), ``family`` and ``base`` (whole groups, drawn in
-    every run), ``top10`` (best tenth from all others), ``top30`` (best 30 % from the worst half: the gap).
+    every run), ``first10`` (the first tenth of the models as they stand: the authors' file lists the newest first),
+    ``top10`` (best tenth from all others), ``top30`` (best 30 % from the worst half: the gap).
 
     Raises DiscoError for another name.
     """
