@@ -3,7 +3,7 @@
     python benchmarks/table1.py [--jobs 2]
 
 The answers are simulated: ten dimensions of ability, so that item response theory has something to find, and families
-of like models. Bounds: 5 CPU minutes and 1.5 GB, children included. The authors' code needs about 3 CPU hours and 12 GB.
+of like models. Bounds: 5 CPU minutes and 1.5 GB, children included (the authors' code: about 3 CPU hours, 12 GB).
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ..errors import ValidationError
 from ..files import new_file
 from ..numerics.metrics import mae_pp, spearman
-from ..studies.calibration import FILE as CALIBRATION
-from ..studies.calibration import errors_by_calibration
+from ..studies.confidence import FILE as CALIBRATION
+from ..studies.confidence import errors_by_calibration
 from ..studies.predictions import Predictions
 from .scatter import GRID, INK
 from .tables import labels, slug

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .calibration import calibration, errors_by_calibration
+    from .confidence import calibration, errors_by_calibration
     from .cost import Cost
     from .methods import SSEPY, Method, Pair, method
     from .plans import SPLITS, SplitPlan, split_plan
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "cost": ("Cost",),
-    "calibration": ("calibration", "errors_by_calibration"),
+    "confidence": ("calibration", "errors_by_calibration"),
     "methods": ("SSEPY", "Method", "Pair", "method"),
     "plans": ("SPLITS", "SplitPlan", "split_plan"),
     "predictions": ("Predictions", "from_table", "read_predictions"),

@@ -24,7 +24,7 @@ from ..numerics.rng import Seed
 from ..responses import Responses
 from ..select.shared import keep, once, source_irt
 from ..splits import Split
-from .calibration import write_calibration
+from .confidence import write_calibration
 from .methods import Method, Pair, describe, methods_of
 from .plans import SplitPlan, split_plans
 from .predictions import SCHEMA, Predictions
