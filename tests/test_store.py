@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import zarr
 
-from disco_eval import DiscoError, FormatError, Responses, open_responses
-from disco_eval.store import chunking
+from disco_eval import AlignmentError, DiscoError, FormatError, Items, Responses, open_responses
+from disco_eval.store import append_models, chunking
 from tests.conftest import population
 
 
@@ -191,6 +191,7 @@ def test_opening_a_large_store_takes_no_memory(tmp_path):
             fill_value=0.001 if name == "probs" else 1.0,
             overwrite=True,
         )
+    group.attrs["n_models"] = n_models
     script = (
         "import resource, sys; import disco_eval as de, numpy as np\n"
         "from disco_eval.store import open_responses\n"
@@ -221,3 +222,72 @@ def test_blocks_tile_the_whole(tmp_path, monkeypatch):
             seen[rows, columns] += 1
             np.testing.assert_array_equal(block, source.load().outcomes()[rows, columns])
         assert (seen == 1).all()
+
+
+def test_appending_models_equals_writing_them_together(tmp_path):
+    r = population(40, 50)
+    r.pick(models=np.arange(13)).save(tmp_path / "s.zarr")
+    append_models(r.pick(models=np.arange(13, 14)), tmp_path / "s.zarr")
+    shuffled = np.random.default_rng(0).permutation(50)
+    append_models(r.pick(models=np.arange(14, 40), items=shuffled), tmp_path / "s.zarr")
+    back = open_responses(tmp_path / "s.zarr")
+    np.testing.assert_array_equal(back.models.ids, r.models.ids)
+    np.testing.assert_array_equal(back.models.family, r.models.family)
+    np.testing.assert_array_equal(back.models.released, r.models.released)
+    np.testing.assert_array_equal(back.load().probs, r.probs)
+    np.testing.assert_array_equal(back.load().correct, r.correct)
+
+
+def test_a_killed_append_leaves_the_store_as_it_was_and_can_be_repeated(tmp_path, monkeypatch):
+    r = population(20, 50)
+    r.pick(models=np.arange(12)).save(tmp_path / "s.zarr")
+    more = r.pick(models=np.arange(12, 20))
+    for step in range(1, 12):
+        calls = []
+        original = zarr.Array.__setitem__
+
+        def dying(self, at, value, calls=calls, step=step, original=original):
+            calls.append(1)
+            if len(calls) == step:
+                raise KeyboardInterrupt
+            original(self, at, value)
+
+        with monkeypatch.context() as m:
+            m.setattr(zarr.Array, "__setitem__", dying)
+            try:
+                append_models(more, tmp_path / "s.zarr")
+                break
+            except KeyboardInterrupt:
+                pass
+        back = open_responses(tmp_path / "s.zarr").load()
+        np.testing.assert_array_equal(back.models.ids, r.models.ids[:12])
+        np.testing.assert_array_equal(back.probs, r.probs[:12])
+    assert step > 6
+    np.testing.assert_array_equal(open_responses(tmp_path / "s.zarr").load().probs, r.probs)
+
+
+def test_what_does_not_fit_is_not_appended(tmp_path):
+    r = population(20, 50)
+    r.pick(models=np.arange(12)).save(tmp_path / "s.zarr")
+    more = r.pick(models=np.arange(12, 20))
+    with pytest.raises(AlignmentError, match="12 models are in"):
+        append_models(r, tmp_path / "s.zarr")
+    with pytest.raises(AlignmentError, match="1 of 50 items are not in the responses"):
+        append_models(more.pick(items=np.arange(49)), tmp_path / "s.zarr")
+    other = Items(more.items.ids, digest=["x"] * 50, n_choices=more.items.n_choices, label=more.items.label)
+    with pytest.raises(AlignmentError, match="50 items have another prompt"):
+        append_models(Responses(more.models, other, more.correct, more.probs), tmp_path / "s.zarr")
+    with pytest.raises(AlignmentError, match="cannot be mixed"):
+        append_models(Responses.from_correct(more.models, more.items, more.correct), tmp_path / "s.zarr")
+    (tmp_path / "s.zarr" / ".writing").touch()
+    with pytest.raises(DiscoError, match="another process is writing"):
+        append_models(more, tmp_path / "s.zarr")
+    assert open_responses(tmp_path / "s.zarr").n_models == 12
+
+
+@pytest.mark.parametrize("n_models", [-1, 10**12, "many", None, 1.5])
+def test_a_wrong_count_of_models_is_refused(tmp_path, n_models):
+    population().save(tmp_path / "s.zarr")
+    zarr.open_group(tmp_path / "s.zarr", mode="r+").attrs["n_models"] = n_models
+    with pytest.raises(FormatError, match="damaged"):
+        open_responses(tmp_path / "s.zarr")

@@ -272,6 +272,7 @@ def condense(
             "seed": seed,
             "select": {"name": select, **recipe.select_options},
             "predict": {"name": predict, **recipe.predict_options},
+            **({"responses": responses.provenance} if responses.provenance else {}),
         },
     )
 

@@ -191,6 +191,7 @@ class Responses:
     correct : (n_models, n_items) in [0, 1]; 0/1 where the answer is right or wrong, between for graded answers.
     probs : (n_models, n_items, max_choices) or None. Rows sum to 1; a choice that an item lacks has probability 0.
         None where only grades are known: a response then stands for the pair (correct, 1 - correct).
+    provenance : where the answers come from, as JSON values; kept by stores and condensations, never used in numbers.
 
     Arrays in memory are read-only. Arrays of an opened store stay on disk until `pick(items=...)` or a pass over the
     models (`blocks`) reads a part.
@@ -200,10 +201,19 @@ class Responses:
     items: Items
     correct: Array | Lazy
     probs: Array | Lazy | None
+    provenance: dict[str, Any]
 
-    def __init__(self, models: Models, items: Items, correct: Array | Lazy, probs: Array | Lazy | None = None) -> None:
+    def __init__(
+        self,
+        models: Models,
+        items: Items,
+        correct: Array | Lazy,
+        probs: Array | Lazy | None = None,
+        provenance: dict[str, Any] | None = None,
+    ) -> None:
         self.models = models
         self.items = items
+        self.provenance = dict(provenance or {})
         shape = (len(models), len(items))
         _match(correct.shape, shape, "correct")
         if probs is not None:
@@ -425,9 +435,9 @@ class Responses:
     def _part(self, models: Models, items: Items, correct: Array | Lazy, probs: Array | Lazy | None) -> Responses:
         """A part of these responses. What was in memory was checked as a whole; what came from disk is checked now."""
         if self.is_lazy:
-            return Responses(models, items, correct, probs)
+            return Responses(models, items, correct, probs, self.provenance)
         part = Responses.__new__(Responses)
-        part.models, part.items = models, items
+        part.models, part.items, part.provenance = models, items, self.provenance
         part.correct = _read_only(cast(Array, correct))
         part.probs = None if probs is None else _read_only(cast(Array, probs))
         return part

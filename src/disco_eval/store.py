@@ -4,6 +4,7 @@ Layout (format 1), a Zarr group whose arrays carry dimension names, so xarray an
 
     correct (model, item)            probs (model, item, choice)                 float, optional probs
     model, family, base, revision (model) strings   released (model) ISO dates, "" if unknown
+    the attribute n_models says how many models count: an append writes beyond it first and raises it last
     item, subtask, digest (item) strings            weight, n_choices, label, cost (item) numbers, the last two optional
 
 Chunks hold a few models and few neighbouring items, so a pass over the models reads everything once and gathering 100
@@ -13,15 +14,17 @@ a checksum: a damaged one is an error, never a number.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import FormatError
+from .errors import AlignmentError, DiscoError, FormatError, some
 from .files import new_folder
-from .responses import Items, Models, Responses
+from .responses import Items, Lazy, Models, Responses
 
 if TYPE_CHECKING:
     import zarr
@@ -33,6 +36,7 @@ KIND = "disco-eval responses"
 _CHUNK_BYTES = 2**18
 _SHARD_BYTES = 2**25
 _MODELS_PER_CHUNK = 16
+_MODEL_COLUMNS = ("model", "family", "base", "revision", "released")
 
 
 class StoredArray:
@@ -80,6 +84,85 @@ def write_store(responses: Responses, path: str | Path, *, overwrite: bool = Fal
         _fill(responses, draft)
 
 
+def append_models(responses: Responses, path: str | Path) -> None:
+    """Add models to a store that exists; what is there is neither read nor written again.
+
+    The models become visible at the end, by one change of the store's description, so a killed append leaves the store
+    as it was and can be repeated.
+
+    Raises AlignmentError where the items are not those of the store (missing, others, or another prompt by digest) or a
+    model is there already; DiscoError where another process is writing to the store.
+    """
+    import zarr
+
+    there = open_responses(path)
+    added = _fitting(responses, there, str(path))
+    with _only_writer(Path(path)):
+        group = zarr.open_group(str(path), mode="r+", zarr_format=3)
+        first, total = there.n_models, there.n_models + added.n_models
+        for name, values in _model_columns(added.models).items():
+            array = _array(group, name)
+            array.resize((total,))
+            array[first:total] = values.astype(object)
+        for name in ("correct", "probs") if added.probs is not None else ("correct",):
+            array, source = _array(group, name), _source(added, name)
+            array.resize((total, *array.shape[1:]))
+            step = (array.shards or array.chunks)[1]
+            for i in range(0, added.n_items, step):
+                part = Responses._take(source, slice(None), slice(i, i + step))
+                array[first:total, i : i + step, ...] = part
+        change: dict[str, Any] = {"n_models": total, "provenance": _joined(there.provenance, added.provenance)}
+        group.attrs.update(change)
+
+
+def _joined(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """The store's provenance, with what is known of each new model added under ``models``."""
+    models = {**old.get("models", {}), **new.get("models", {})}
+    return {**new, **old, "models": models} if models else {**new, **old}
+
+
+def _fitting(responses: Responses, there: Responses, where: str) -> Responses:
+    """The responses in the store's order of items, if they can be added to it."""
+    twice = np.intersect1d(responses.models.ids, there.models.ids)
+    if len(twice):
+        raise AlignmentError(f"{len(twice)} models are in '{where}' already: {some(twice)}")
+    extra = np.setdiff1d(responses.items.ids, there.items.ids)
+    if len(extra):
+        raise AlignmentError(f"{len(extra)} items are not in '{where}': {some(extra)}; a store holds one set of items")
+    added = responses.align(there.items.ids)
+    both = (added.items.digest != "") & (there.items.digest != "")
+    differs = both & (added.items.digest != there.items.digest)
+    if differs.any():
+        raise AlignmentError(
+            f"{differs.sum()} items have another prompt or other choices than in '{where}' (digest): "
+            f"{some(there.items.ids[differs])}; models must answer the same questions"
+        )
+    if (added.probs is None) != (there.probs is None):
+        kinds = ("grades", "probabilities") if added.probs is None else ("probabilities", "grades")
+        raise AlignmentError(f"'{where}' holds {kinds[1]}, but the models to add have {kinds[0]}; they cannot be mixed")
+    if added.probs is not None and (added.items.n_choices != there.items.n_choices).any():
+        other = there.items.ids[added.items.n_choices != there.items.n_choices]
+        raise AlignmentError(f"{len(other)} items have another number of choices than in '{where}': {some(other)}")
+    if added.max_choices != there.max_choices:
+        raise AlignmentError(f"'{where}' holds {there.max_choices} choices per item, the added {added.max_choices}")
+    return added
+
+
+@contextmanager
+def _only_writer(store: Path) -> Iterator[None]:
+    lock = store / ".writing"
+    try:
+        lock.touch(exist_ok=False)
+    except FileExistsError:
+        raise DiscoError(
+            f"another process is writing to '{store}'; wait for it, or delete {lock} if no such process runs"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+
+
 def open_responses(path: str | Path) -> Responses:
     """Open a store of responses; the answers stay on disk until they are used.
 
@@ -105,21 +188,35 @@ def open_responses(path: str | Path) -> Responses:
             "Update disco-eval, or write the store again with this version."
         )
     try:
-        return _read(group, where)
+        found = _read(group, where, _count(about, _array(group, "correct").shape[0]))
+        provenance = about.get("provenance", {})
+        found.provenance = dict(provenance) if isinstance(provenance, dict) else {}
+        return found
     except FormatError:
         raise
     except (KeyError, ValueError, OSError, RuntimeError, TypeError) as e:
         raise FormatError(f"'{where}' is damaged: {_line(e)}. Write it again from the original results.") from None
 
 
-def _read(group: zarr.Group, where: str) -> Responses:
-    names = set(group.array_keys())
+def _count(about: dict[str, Any], most: int) -> int:
+    n_models = about.get("n_models")
+    if not isinstance(n_models, int) or not 0 <= n_models <= most:
+        raise ValueError(f"it says that it has {str(n_models)[:20]} models, but its arrays hold {most}")
+    return n_models
+
+
+def _read(group: zarr.Group, where: str, n_models: int) -> Responses:
+    """The first ``n_models`` of every array: what lies beyond was left by an append that did not finish."""
 
     def column(name: str) -> Any:
-        return None if name not in names else np.asarray(_array(group, name)[:])
+        return None if name not in group else np.asarray(_array(group, name)[:])
 
     def text(name: str) -> Array:
-        return np.array(column(name).tolist(), dtype=str)
+        values = np.array(column(name).tolist(), dtype=str)
+        return values[:n_models] if name in _MODEL_COLUMNS else values
+
+    def answers(name: str) -> StoredArray:
+        return StoredArray(_array(group, name), where, np.arange(n_models))
 
     items = Items(
         text("item"),
@@ -133,8 +230,7 @@ def _read(group: zarr.Group, where: str) -> Responses:
     models = Models(
         text("model"), released=text("released"), family=text("family"), base=text("base"), revision=text("revision")
     )
-    probs = StoredArray(_array(group, "probs"), where) if "probs" in names else None
-    return Responses(models, items, StoredArray(_array(group, "correct"), where), probs)
+    return Responses(models, items, answers("correct"), answers("probs") if "probs" in group else None)
 
 
 def _array(group: zarr.Group, name: str) -> zarr.Array[Any]:
@@ -151,12 +247,10 @@ def _fill(responses: Responses, draft: Path) -> None:
 
     group = zarr.open_group(str(draft), mode="w", zarr_format=3)
     models, items = responses.models, responses.items
-    released = np.where(np.isnat(models.released), "", models.released.astype(str))
     texts = {
-        "model": {"model": models.ids, "released": released, "family": models.family, "base": models.base},
+        "model": _model_columns(models),
         "item": {"item": items.ids, "subtask": items.subtask, "digest": items.digest},
     }
-    texts["model"]["revision"] = models.revision
     for axis, columns in texts.items():
         for name, values in columns.items():
             _put(group, name, values.astype(object), (axis,), dtype=str)
@@ -167,7 +261,21 @@ def _fill(responses: Responses, draft: Path) -> None:
     _answers(group, "correct", responses, ("model", "item"))
     if responses.probs is not None:
         _answers(group, "probs", responses, ("model", "item", "choice"))
-    group.attrs.update({"kind": KIND, "format": FORMAT})  # last: a store without it is not opened
+    # last: a store without it is not opened
+    about: dict[str, Any] = {"kind": KIND, "format": FORMAT, "n_models": responses.n_models}
+    group.attrs.update({**about, "provenance": responses.provenance})
+
+
+def _model_columns(models: Models) -> dict[str, Array]:
+    released = np.where(np.isnat(models.released), "", models.released.astype(str))
+    named = {"model": models.ids, "released": released, "family": models.family, "base": models.base}
+    return {**named, "revision": models.revision}
+
+
+def _source(responses: Responses, name: str) -> Array | Lazy:
+    source = responses.correct if name == "correct" else responses.probs
+    assert source is not None
+    return source
 
 
 def _put(group: zarr.Group, name: str, values: Array, dims: tuple[str, ...], dtype: Any = None) -> None:
@@ -180,8 +288,7 @@ def _put(group: zarr.Group, name: str, values: Array, dims: tuple[str, ...], dty
 
 def _answers(group: zarr.Group, name: str, responses: Responses, dims: tuple[str, ...]) -> None:
     """Copy an array of answers shard by shard, so memory stays that of one shard."""
-    source = responses.correct if name == "correct" else responses.probs
-    assert source is not None
+    source = _source(responses, name)
     chunks, shards = chunking(source.shape, source.dtype.itemsize)
     array = group.create_array(
         name, shape=source.shape, dtype=source.dtype, chunks=chunks, shards=shards, dimension_names=dims,

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import DiscoError
-from .common import Json, Overwrite, print_json
+from .common import Json, Overwrite, print_json, progress
 
 if TYPE_CHECKING:
     from ..responses import Responses
 
 app = typer.Typer(
-    no_args_is_help=True, help="Turn results that exist into a store: npz, table, authors.", rich_markup_mode="markdown"
+    no_args_is_help=True,
+    help="Turn results that exist into a store: npz, table, lm-eval, authors.",
+    rich_markup_mode="markdown",
 )
 
 Out = Annotated[Path, typer.Option("--out", help="The store to write.")]
@@ -73,6 +75,59 @@ def authors(
 
     for name, responses in read_authors(source, weights).items():
         _write(responses, out / f"{name}.zarr", overwrite, as_json)
+
+
+@app.command("lm-eval", epilog="Example: **disco import lm-eval outputs/ --out mmlu.zarr**")
+def lm_eval(
+    runs: Annotated[
+        list[Path], typer.Argument(help="Folders that lm_eval wrote with --output_path and --log_samples.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The store to write, or to add models to.")],
+    metric: Annotated[str | None, typer.Option("--metric", help="What counts as right: acc, acc_norm, ... .")] = None,
+    length_normalised: Annotated[
+        bool,
+        typer.Option("--length-normalised", help="Divide log-likelihoods by the choice's length before the softmax."),
+    ] = False,
+    allow_prompt_drift: Annotated[
+        bool, typer.Option("--allow-prompt-drift", help="Mix runs that asked the same items with other prompts.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Read outputs of lm-evaluation-harness, any number of models.
+
+    Models already in the store are skipped, so an interrupted import goes on, and new runs are added to an old store.
+    """
+    from ..io.importing import import_models
+    from ..io.lm_eval import check_same_items, find_runs, read_run
+    from ..store import open_responses
+
+    found = find_runs(runs)
+    readers = [
+        (run.model, lambda run=run: read_run(run, metric=metric, length_normalised=length_normalised)) for run in found
+    ]
+    with progress() as tell:
+        done = import_models(
+            readers,
+            out,
+            check=lambda first, other: check_same_items(first, other, allow_prompt_drift),
+            allow_prompt_drift=allow_prompt_drift,
+            progress=lambda name: tell(f"reading {name}", 0, 0),
+        )
+    r = open_responses(out)
+    if as_json:
+        print_json(
+            {
+                "out": str(out),
+                "added": done.added,
+                "present": done.present,
+                "n_models": r.n_models,
+                "n_items": r.n_items,
+            }
+        )
+        return
+    there = f", {len(done.present)} were there already" if done.present else ""
+    print(f"{out}: {len(done.added)} models added{there}; now {r!r}")
+    print(f"Next: disco condense {out} --out {out.stem}-100")
 
 
 def _write(responses: Responses, out: Path, overwrite: bool, as_json: bool) -> None:

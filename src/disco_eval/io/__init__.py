@@ -27,9 +27,9 @@ __all__ = ["open_answers", "read_authors", "read_npz", "read_table", "write_npz"
 
 
 def open_answers(path: str | Path, items: ArrayLike | None = None) -> Responses:
-    """Responses from whatever is at ``path``: a store, a ``.npz`` archive or a long table (by its ending).
+    """Responses from whatever is at ``path``: a store, an output folder of lm_eval, a ``.npz`` archive, a long table.
 
-    ``items`` are those that will be used: a table may lack answers to others.
+    ``items`` are those that will be used: a table or output may lack answers to others.
 
     Raises FormatError where it is none of these.
     """
@@ -38,6 +38,10 @@ def open_answers(path: str | Path, items: ArrayLike | None = None) -> Responses:
     where = Path(path)
     if where.suffix.lower() == ".npz":
         return read_npz(where)
+    if where.is_dir() and not (where / "zarr.json").exists() and next(where.rglob("results*.json"), None):
+        from .lm_eval import read_lm_eval
+
+        return read_lm_eval([where], items=items)
     if where.is_dir() or not where.exists():
         from ..store import open_responses
 

@@ -1,0 +1,99 @@
+"""Many models into one store: resumable, a few models at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..responses import Items, Models, Responses
+from ..store import append_models, open_responses
+
+BATCH = 16  # models written together: those that share a chunk
+
+Reader = Callable[[], Responses]
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import did: models added now, and models that were there already."""
+
+    added: list[str]
+    present: list[str]
+
+
+def import_models(
+    readers: Iterable[tuple[str, Reader]],
+    store: Path,
+    *,
+    check: Callable[[Responses, Responses], None],
+    allow_prompt_drift: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Imported:
+    """Write models, read one after the other, to a store; those already in it are skipped.
+
+    A store that does not exist is made; an interrupted import goes on where it stopped when it is called again.
+    ``check(first, other)`` refuses a model whose items do not fit those of the first.
+    """
+    present = set(open_responses(store).models.ids.tolist()) if store.exists() else set()
+    first: Responses | None = None
+    batch: list[Responses] = []
+    added: list[str] = []
+    skipped: list[str] = []
+    for name, read in readers:
+        if name in present:
+            skipped.append(name)
+            continue
+        one = read()
+        first = first if first is not None else one
+        check(first, one)
+        batch.append(one.align(first.items.ids))
+        added.append(name)
+        if progress:
+            progress(name)
+        if len(batch) == BATCH:
+            _write(batch, store, allow_prompt_drift)
+            batch = []
+    if batch:
+        _write(batch, store, allow_prompt_drift)
+    return Imported(added, skipped)
+
+
+def _write(batch: list[Responses], store: Path, allow_prompt_drift: bool) -> None:
+    together = join(batch)
+    if not store.exists():
+        together.save(store)
+        return
+    if allow_prompt_drift:  # digests that differ would be refused; unknown ones are not
+        items = _with(together.items, digest=None)
+        together = Responses(together.models, items, together.correct, together.probs, together.provenance)
+    append_models(together, store)
+
+
+def _with(items: Items, **changes: Any) -> Items:
+    """The items with some columns changed."""
+    columns = {k: getattr(items, k) for k in ("subtask", "weight", "n_choices", "label", "digest", "cost")}
+    return Items(items.ids, **{**columns, **changes})
+
+
+def join(parts: list[Responses]) -> Responses:
+    """Several models' answers to the same items, in the same order, as one; grades only where any has grades only.
+
+    Items are the first's; a digest on which the parts differ (allowed prompt drift) becomes unknown.
+    """
+    first = parts[0]
+    same = np.all([p.items.digest == first.items.digest for p in parts], axis=0)
+    items = _with(first.items, digest=np.where(same, first.items.digest, ""))
+    columns = ("released", "family", "base", "revision")
+    models = Models(
+        np.concatenate([p.models.ids for p in parts]),
+        **{k: np.concatenate([getattr(p.models, k) for p in parts]) for k in columns},
+    )
+    correct = np.concatenate([np.asarray(p.correct) for p in parts])
+    probs = None if any(p.probs is None for p in parts) else np.concatenate([np.asarray(p.probs) for p in parts])
+    provenance = {**first.provenance}
+    about = {name: value for p in parts for name, value in p.provenance.get("models", {}).items()}
+    return Responses(models, items, correct, probs, {**provenance, "models": about} if about else provenance)

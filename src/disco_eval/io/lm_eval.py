@@ -1,0 +1,388 @@
+"""What lm-evaluation-harness writes with ``--log_samples``: a folder per model, results, and a samples file per task.
+
+Items are named ``task/doc_id``. Their digest is a hash over the prompts and choices as the model saw them, so runs with
+other few-shot examples, templates or task versions are told apart. Probabilities are the softmax of the log-likelihoods
+over the item's own choices; tasks without choices give grades only. Prompts are hashed and forgotten, so memory does
+not grow with the size of the files.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
+from ..responses import Items, Models, Responses
+from .importing import join
+
+Array = NDArray[Any]
+
+PREFERRED = ("acc", "exact_match", "acc_norm")
+_KEPT = (
+    "lm_eval_version",
+    "transformers_version",
+    "chat_template_sha",
+    "system_instruction_sha",
+    "fewshot_as_multiturn",
+)
+
+
+@dataclass
+class Run:
+    """One model's evaluation: its results file and the samples file of each leaf task."""
+
+    model: str
+    results: Path
+    about: dict[str, Any]
+    samples: dict[str, Path] = field(default_factory=dict)
+
+
+class _Doc(msgspec.Struct):
+    disco_item: str | None = None  # set in frozen-prompt task folders: the item that the prompt belongs to
+
+
+@dataclass
+class _Answers:
+    """What is kept of a samples file, row by row."""
+
+    ids: list[str] = field(default_factory=list)
+    subtask: list[str] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
+    loglikelihoods: list[list[float] | None] = field(default_factory=list)
+    grades: list[float] = field(default_factory=list)
+    labels: list[int | None] = field(default_factory=list)
+
+
+def find_runs(paths: Iterable[str | Path]) -> list[Run]:
+    """Every run in some output folders, however deep; later files of the same model add tasks.
+
+    Raises FormatError for a folder without results, or results without samples; AlignmentError where a model has two
+    runs of one task.
+    """
+    runs: dict[str, Run] = {}
+    for path in paths:
+        folder = Path(path)
+        found = sorted(folder.rglob("results*.json")) if folder.is_dir() else []
+        if not found:
+            raise FormatError(
+                f"'{folder}' holds no results_*.json of lm_eval; give the folder that --output_path wrote"
+            )
+        for file in found:
+            _add(runs, file)
+    return list(runs.values())
+
+
+def _add(runs: dict[str, Run], file: Path) -> None:
+    about = _json(file)
+    model = _model_name(about, file)
+    stamp = file.stem.removeprefix("results")
+    samples = {
+        f.stem.removeprefix("samples_").removesuffix(stamp): f for f in file.parent.glob(f"samples_*{stamp}.jsonl")
+    }
+    if not samples:
+        raise FormatError(f"'{file}' has no samples files beside it; run lm_eval with --log_samples")
+    run = runs.setdefault(model, Run(model, file, about))
+    twice = sorted(set(run.samples) & set(samples))
+    if twice:
+        raise AlignmentError(
+            f"'{model}' has two runs of {some(twice)}: '{run.samples[twice[0]]}' and '{samples[twice[0]]}'; keep one"
+        )
+    run.samples |= samples
+    for name in ("versions", "n-shot", "n-samples", "configs"):
+        if run.about is not about and isinstance(about.get(name), dict):
+            run.about.setdefault(name, {}).update(about[name])
+
+
+def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = False) -> Responses:
+    """One model's answers to all items that it was run on.
+
+    Parameters
+    ----------
+    metric : the per-item metric that says what is right, ``"acc"`` or ``"acc_norm"``; by default ``acc``, else
+        ``exact_match``, else the task's first.
+    length_normalised : divide each log-likelihood by the length of its choice in characters before the softmax. The
+        paper's authors do not, even where the metric is ``acc_norm``.
+
+    Raises FormatError where a row cannot be read or lacks the metric, naming file and line; ValidationError where a
+    log-likelihood is NaN.
+    """
+    rows = _Answers()
+    for task in sorted(run.samples):
+        _read_task(rows, task, run.samples[task], metric, length_normalised)
+    twice = len(rows.ids) - len(set(rows.ids))
+    if twice:
+        names, counts = np.unique(rows.ids, return_counts=True)
+        raise AlignmentError(f"'{run.model}' has answers to {twice} items twice: {some(names[counts > 1])}")
+    order = sorted(range(len(rows.ids)), key=lambda k: _natural(rows.ids[k]))
+    return _responses(run, rows, order, metric, length_normalised)
+
+
+def read_lm_eval(
+    paths: Iterable[str | Path],
+    *,
+    metric: str | None = None,
+    length_normalised: bool = False,
+    allow_prompt_drift: bool = False,
+    items: ArrayLike | None = None,
+) -> Responses:
+    """Answers of every model in some output folders, in memory; many large runs are better imported to a store.
+
+    All models must have answered the same items with the same prompts. ``items`` keeps only those. Raises what
+    `find_runs`, `read_run` and `check_same_items` raise.
+    """
+    runs = [read_run(run, metric=metric, length_normalised=length_normalised) for run in find_runs(paths)]
+    if items is not None:
+        wanted = np.asarray(items, dtype=str)
+        runs = [r.pick(items=np.isin(r.items.ids, wanted)) for r in runs]
+    for other in runs[1:]:
+        check_same_items(runs[0], other, allow_prompt_drift)
+    return join([r.align(runs[0].items.ids) for r in runs])
+
+
+def check_same_items(first: Responses, other: Responses, allow_prompt_drift: bool) -> None:
+    """Refuse a second model that answered other items, or the same items with other prompts."""
+    a, b = str(first.models.ids[0]), str(other.models.ids[0])
+    missing, extra = np.setdiff1d(first.items.ids, other.items.ids), np.setdiff1d(other.items.ids, first.items.ids)
+    if len(missing) or len(extra):
+        who, lacks = (b, missing) if len(missing) else (a, extra)
+        partial = [
+            str(r.models.ids[0]) for r in (first, other) if r.provenance["models"][str(r.models.ids[0])]["partial"]
+        ]
+        note = f" {' and '.join(map(repr, partial))} ran on a subset (--limit or --samples)." if partial else ""
+        raise AlignmentError(f"'{who}' has no answers to {len(lacks)} items, such as {some(lacks)}.{note}")
+    differs = first.items.digest != other.items.digest
+    if differs.any() and not allow_prompt_drift:
+        raise AlignmentError(
+            f"'{b}' answered {differs.sum()} of {len(differs)} items with other prompts than '{a}', such as "
+            f"{some(first.items.ids[differs])}: {_settings(first, other)}. To mix them: --allow-prompt-drift"
+        )
+
+
+def _settings(first: Responses, other: Responses) -> str:
+    """Which recorded settings differ between two runs, in words."""
+    a, b = (r.provenance["models"][str(r.models.ids[0])] for r in (first, other))
+    differing = [
+        f"{k} {a.get(k)!r} against {b.get(k)!r}" for k in a if k not in ("date", "partial") and a.get(k) != b.get(k)
+    ]
+    return "; ".join(differing)[:300] or "few-shot examples, template or data differ"
+
+
+# ---- one samples file ------------------------------------------------------------------------------------------
+
+
+def _read_task(rows: _Answers, task: str, file: Path, metric: str | None, length_normalised: bool) -> None:
+    decoder: msgspec.json.Decoder[Any] | None = None
+    wanted_filter, mutual = "", False
+    for number, line in _lines(file):
+        try:
+            if decoder is None:
+                chosen, wanted_filter, mutual = _first_row(line, metric)
+                decoder = msgspec.json.Decoder(_row_type(chosen))
+            row = decoder.decode(line)
+            if row.filter != wanted_filter:  # the same document under another filter
+                continue
+            _keep(rows, task, row, mutual, length_normalised)
+        except (msgspec.MsgspecError, KeyError, TypeError, IndexError, ValueError, RecursionError) as e:
+            if isinstance(e, DiscoError):
+                raise type(e)(f"'{file}', line {number}: {e}") from None
+            why = "the line is cut short or not JSON" if isinstance(e, msgspec.DecodeError) else str(e)
+            raise FormatError(f"'{file}', line {number}: {why[:160]}. Run the evaluation again.") from None
+    if decoder is None:
+        raise FormatError(f"'{file}' is empty; the run did not finish")
+
+
+def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        with file.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield number, line
+    except OSError as e:
+        raise FormatError(f"'{file}' cannot be read: {e.strerror}") from None
+
+
+def _first_row(line: bytes, metric: str | None) -> tuple[str, str, bool]:
+    """The metric that decides, the filter whose rows are taken (the first row's), and whether choices stand twice."""
+    row = msgspec.json.decode(line)
+    have = row.get("metrics") or [m for m in PREFERRED if m in row]
+    chosen = metric or next((m for m in PREFERRED if m in have), have[0] if have else "")
+    if chosen not in row:
+        raise FormatError(f"there is no metric '{chosen}'; the rows have {some(have)}")
+    return chosen, str(row.get("filter", "none")), "acc_mutual_info" in have
+
+
+def _row_type(metric: str) -> type[msgspec.Struct]:
+    """Only these fields are decoded; the others, documents above all, are skipped by the parser."""
+    return msgspec.defstruct(
+        "Row",
+        [
+            ("doc_id", int),
+            ("grade", Any, msgspec.field(name=metric)),
+            ("doc", _Doc | None, None),
+            ("target", Any, None),
+            ("arguments", Any, None),
+            ("filtered_resps", Any, None),
+            ("filter", str, "none"),
+        ],
+    )
+
+
+def _keep(rows: _Answers, task: str, row: Any, mutual: bool, length_normalised: bool) -> None:
+    arguments = _arguments(row.arguments)
+    item = row.doc.disco_item if row.doc is not None and row.doc.disco_item else f"{task}/{row.doc_id}"
+    digest = hashlib.sha256()
+    for argument in arguments:
+        digest.update("\x1f".join(map(str, argument[:2])).encode() + b"\x1e")
+    ll = _loglikelihoods(row.filtered_resps, mutual)
+    if ll is not None:
+        arguments = arguments[: len(ll)]
+        if length_normalised:
+            ll = [x / max(1, len(_choice(a))) for x, a in zip(ll, arguments, strict=True)]
+    rows.ids.append(item)
+    rows.subtask.append(item.rpartition("/")[0])
+    rows.digests.append(digest.hexdigest()[:16])
+    rows.loglikelihoods.append(ll)
+    rows.grades.append(_grade(row.grade))
+    rows.labels.append(None if ll is None else _label(row.target, arguments, ll, rows.grades[-1]))
+
+
+def _arguments(given: Any) -> list[list[Any]]:
+    """(context, continuation) of every request: ``{"gen_args_0": {"arg_0": ...}}``, or lists in older files."""
+    if isinstance(given, dict):
+        keys = sorted(given, key=lambda k: int(k.rpartition("_")[2]))
+        return [[given[k][a] for a in sorted(given[k])] for k in keys]
+    return [list(pair) for pair in given or []]
+
+
+def _loglikelihoods(resps: Any, mutual: bool) -> list[float] | None:
+    """The log-likelihood of every choice, or None for generated answers.
+
+    ``acc_mutual_info`` asks for every choice twice, with and without the context; the first half are the choices.
+    """
+    if not isinstance(resps, list) or len(resps) < 2 or not all(isinstance(r, list) and len(r) == 2 for r in resps):
+        return None
+    values = [float(r[0]) for r in (resps[: len(resps) // 2] if mutual else resps)]
+    if any(np.isnan(v) for v in values):
+        raise ValidationError("a log-likelihood is NaN; the model overflowed, run it in another precision")
+    return values
+
+
+def _choice(argument: Sequence[Any]) -> str:
+    """The choice's own text: the continuation without the delimiter that lm_eval puts before it."""
+    return str(argument[1]).removeprefix(" ")
+
+
+def _grade(value: Any) -> float:
+    grade = float(value)
+    if not 0 <= grade <= 1:
+        raise ValidationError(f"the metric is {grade}, expected 0 to 1; choose another with --metric")
+    return grade
+
+
+def _label(target: Any, arguments: list[list[Any]], ll: list[float], grade: float) -> int | None:
+    """The right choice where the row tells it without doubt.
+
+    The target is its number, or its text. With several contexts and one continuation (WinoGrande) it is neither, and
+    the grade tells: a right answer is the label, a wrong one of two choices leaves the other.
+    """
+    text = str(target).strip()
+    choices = [_choice(a).strip() for a in arguments]
+    if len(set(choices)) == len(choices):
+        by_number = int(text) if text.isdigit() and int(text) < len(ll) else None
+        by_text = choices.index(text) if text in choices else None
+        return by_text if by_number is None else by_number if by_text in (None, by_number) else None
+    best = int(np.argmax(ll))
+    if grade == 1:
+        return best
+    return 1 - best if grade == 0 and len(ll) == 2 else None
+
+
+# ---- from rows to responses ------------------------------------------------------------------------------------
+
+
+def _responses(run: Run, rows: _Answers, order: list[int], metric: str | None, length_normalised: bool) -> Responses:
+    def column(values: list[Any]) -> list[Any]:
+        return [values[k] for k in order]
+
+    lls, labels = column(rows.loglikelihoods), column(rows.labels)
+    known = all(ll is not None for ll in lls)
+    labelled = known and all(label is not None for label in labels)
+    items = Items(
+        column(rows.ids),
+        subtask=column(rows.subtask),
+        digest=column(rows.digests),
+        n_choices=[len(ll) for ll in lls] if known else None,
+        label=labels if labelled else None,
+    )
+    models = Models([run.model], revision=[str((run.about.get("config") or {}).get("model_revision") or "")])
+    provenance = {
+        "harness": "lm-eval",
+        "metric": metric or "default",
+        "length_normalised": length_normalised,
+        "models": {run.model: _about_run(run)},
+    }
+    grades = np.array([column(rows.grades)], np.float32)
+    if not known:
+        return Responses(models, items, grades, None, provenance)
+    table = np.full((1, len(lls), max(map(len, lls))), -np.inf)
+    for i, ll in enumerate(lls):
+        table[0, i, : len(ll)] = ll
+    made = Responses.from_loglikelihoods(models, items, table, correct=grades)
+    return Responses(models, items, made.correct, made.probs, provenance)
+
+
+def _about_run(run: Run) -> dict[str, Any]:
+    about, config = run.about, run.about.get("config") or {}
+    date = about.get("date")
+    counts = about.get("n-samples") or {}
+    own = {task: counts[task] for task in run.samples if isinstance(counts.get(task), dict)}
+    return {
+        "date": ""
+        if not isinstance(date, (int, float))
+        else datetime.datetime.fromtimestamp(date, datetime.UTC).isoformat(),
+        "versions": {t: (about.get("versions") or {}).get(t) for t in sorted(run.samples)},
+        "n-shot": {t: (about.get("n-shot") or {}).get(t) for t in sorted(run.samples)},
+        "model_args": str(config.get("model_args", ""))[:300],
+        "seed": config.get("fewshot_seed"),
+        "partial": any(c.get("effective") != c.get("original") for c in own.values()),
+        "seconds": _seconds(about),
+        **{name: about.get(name) for name in _KEPT},
+    }
+
+
+def _seconds(about: dict[str, Any]) -> float | None:
+    try:
+        return float(about["total_evaluation_time_seconds"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _model_name(about: dict[str, Any], file: Path) -> str:
+    args = (about.get("config") or {}).get("model_args")
+    given = about.get("model_name") or (args.get("pretrained") if isinstance(args, dict) else None) or file.parent.name
+    return str(given).rstrip("/")
+
+
+def _json(file: Path) -> dict[str, Any]:
+    try:
+        about = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError) as e:
+        raise FormatError(f"'{file}' is not readable JSON ({str(e)[:100]}); run the evaluation again") from None
+    if not isinstance(about, dict) or "results" not in about:
+        raise FormatError(f"'{file}' is not a results file of lm_eval (no 'results' in it)")
+    return about
+
+
+def _natural(item: str) -> tuple[str, int, str]:
+    """Order by task, then by number of the document, so ``task/10`` comes after ``task/9``."""
+    task, _, number = item.rpartition("/")
+    return (task, int(number), "") if number.isdigit() else (task, -1, number)

@@ -1,0 +1,260 @@
+"""Samples files of the documented layout; tests/harness reads those that the real lm_eval writes."""
+
+import json
+
+import numpy as np
+import pytest
+
+from disco_eval import AlignmentError, DiscoError, FormatError, open_responses
+from disco_eval.io import open_answers
+from disco_eval.io.importing import import_models
+from disco_eval.io.lm_eval import check_same_items, find_runs, read_lm_eval, read_run
+from tests.cli.test_cli import disco, refused
+
+
+def row(doc_id, lls, gold, *, prompt="Q", metrics=None, **extra):
+    """A multiple-choice row as lm_eval logs it: every number as text."""
+    best = int(np.argmax([-1e9 if np.isnan(x) else x for x in lls]))
+    grades = {"acc": float(best == gold), "acc_norm": 1.0} if metrics is None else metrics
+    return {
+        "doc_id": doc_id,
+        "doc": {"question": "long " * 50},
+        "target": str(gold),
+        "arguments": {
+            f"gen_args_{c}": {"arg_0": f"{prompt} {doc_id}", "arg_1": f" choice {c}"} for c in range(len(lls))
+        },
+        "resps": [[[str(x), "False"]] for x in lls],
+        "filtered_resps": [[str(x), "False"] for x in lls],
+        "filter": "none",
+        "metrics": list(grades),
+        **grades,
+        **extra,
+    }
+
+
+def write_run(folder, model="org/m", tasks=None, stamp="2026-01-01T00-00-00.1", **about):
+    """A run's folder; ``tasks`` maps names to rows."""
+    where = folder / model.replace("/", "__")
+    where.mkdir(parents=True, exist_ok=True)
+    tasks = tasks or {"t": [row(i, [-1.0, -2.0 - i, -3.0], i % 3) for i in range(4)]}
+    record = {
+        "results": {}, "model_name": model, "n-shot": dict.fromkeys(tasks, 0), "versions": dict.fromkeys(tasks, 1),
+        "n-samples": {t: {"original": len(r), "effective": len(r)} for t, r in tasks.items()},
+        "config": {"model_revision": "abc"}, "date": 1.7e9, "lm_eval_version": "0.4.13", **about,
+    }  # fmt: skip
+    (where / f"results_{stamp}.json").write_text(json.dumps(record))
+    for task, rows in tasks.items():
+        (where / f"samples_{task}_{stamp}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    return where
+
+
+def test_probabilities_are_the_softmax_over_own_choices(tmp_path):
+    write_run(
+        tmp_path, tasks={"b": [row(0, [-1.0, -2.0], 0)], "a": [row(10, [-1.0, -2.0, -3.0], 1), row(9, [-5.0, -4.0], 1)]}
+    )
+    r = read_lm_eval([tmp_path])
+    assert r.items.ids.tolist() == ["a/9", "a/10", "b/0"]
+    assert r.items.n_choices.tolist() == [2, 3, 2]
+    assert r.items.label.tolist() == [1, 1, 0]
+    assert r.items.subtask.tolist() == ["a", "a", "b"]
+    assert r.correct.tolist() == [[1, 0, 1]]
+    expected = np.exp([-1.0, -2.0, -3.0]) / np.exp([-1.0, -2.0, -3.0]).sum()
+    np.testing.assert_allclose(r.probs[0, 1], expected, atol=1e-6)
+    assert r.models.ids.tolist() == ["org/m"]
+    assert r.models.revision.tolist() == ["abc"]
+    about = r.provenance["models"]["org/m"]
+    assert about["n-shot"] == {"a": 0, "b": 0}
+    assert about["lm_eval_version"] == "0.4.13"
+    assert not about["partial"]
+
+
+def test_metric_and_length(tmp_path):
+    write_run(tmp_path)
+    assert read_lm_eval([tmp_path], metric="acc_norm").correct.tolist() == [[1, 1, 1, 1]]
+    plain, scaled = (read_lm_eval([tmp_path], length_normalised=x).probs[0, 0] for x in (False, True))
+    expected = np.exp(np.array([-1.0, -2.0, -3.0]) / len("choice 0"))
+    np.testing.assert_allclose(scaled, expected / expected.sum(), atol=1e-6)
+    assert scaled[0] < plain[0]
+    with pytest.raises(FormatError, match=r"line 1: there is no metric 'f1'; the rows have acc, acc_norm"):
+        read_lm_eval([tmp_path], metric="f1")
+
+
+def test_generated_answers_are_grades(tmp_path):
+    rows = [{"doc_id": i, "target": "7", "arguments": {"gen_args_0": {"arg_0": f"Q{i}", "arg_1": {"until": []}}},
+             "filtered_resps": ["7"], "filter": f, "metrics": ["exact_match"], "exact_match": g}
+            for i in range(3) for f, g in (("strict", 1.0 if i else 0.0), ("flexible", 1.0))]  # fmt: skip
+    write_run(tmp_path, tasks={"gsm": rows})
+    r = read_lm_eval([tmp_path])
+    assert r.probs is None
+    assert r.correct.tolist() == [[0, 1, 1]]
+
+
+def test_mutual_information_asks_twice(tmp_path):
+    rows = [row(0, [-1.0, -2.0, -9.0, -9.0], 0, metrics={"acc": 1.0, "acc_mutual_info": 1.0})]
+    write_run(tmp_path, tasks={"t": rows})
+    r = read_lm_eval([tmp_path])
+    assert r.items.n_choices.tolist() == [2]
+
+
+def test_several_contexts_tell_the_label_by_the_grade(tmp_path):
+    rows = []
+    for i, (lls, acc) in enumerate([([-1.0, -2.0], 1.0), ([-1.0, -2.0], 0.0)]):
+        one = row(i, lls, 0, metrics={"acc": acc})
+        one["target"] = "since it rained"
+        one["arguments"] = {f"gen_args_{c}": {"arg_0": f"ctx {c}", "arg_1": " since it rained"} for c in range(2)}
+        rows.append(one)
+    write_run(tmp_path, tasks={"wino": rows})
+    assert read_lm_eval([tmp_path]).items.label.tolist() == [0, 1]
+
+
+def test_a_label_that_cannot_be_known_is_not_invented(tmp_path):
+    one = row(0, [-1.0, -2.0, -3.0], 0)
+    one["target"] = "something else"
+    write_run(tmp_path, tasks={"t": [one]})
+    r = read_lm_eval([tmp_path])
+    assert r.items.label is None
+    assert r.correct.tolist() == [[1]]
+
+
+def test_minus_infinity_is_kept_and_nan_refused(tmp_path):
+    write_run(tmp_path, tasks={"t": [row(0, [-1.0, float("-inf")], 0)]})
+    assert read_lm_eval([tmp_path]).probs[0, 0].tolist() == [1, 0]
+    write_run(tmp_path, tasks={"t": [row(0, [-1.0, float("nan")], 0)]})
+    with pytest.raises(DiscoError, match=r"samples_t_.*line 1: a log-likelihood is NaN"):
+        read_lm_eval([tmp_path])
+
+
+def test_other_prompts_are_refused_by_name(tmp_path):
+    write_run(tmp_path, "a")
+    write_run(
+        tmp_path, "b", {"t": [row(i, [-1.0, -2.0, -3.0], 0, prompt="Other") for i in range(4)]}, **{"n-shot": {"t": 5}}
+    )
+    with pytest.raises(
+        AlignmentError, match=r"'b' answered 4 of 4 items with other prompts than 'a', such as t/0.*n-shot"
+    ):
+        read_lm_eval([tmp_path])
+    r = read_lm_eval([tmp_path], allow_prompt_drift=True)
+    assert r.n_models == 2
+    assert set(r.items.digest) == {""}
+
+
+def test_a_partial_run_is_recognised(tmp_path):
+    write_run(tmp_path, "a")
+    rows = [row(i, [-1.0, -2.0, -3.0], 0) for i in range(2)]
+    write_run(tmp_path, "b", {"t": rows}, **{"n-samples": {"t": {"original": 4, "effective": 2}}})
+    with pytest.raises(AlignmentError, match=r"'b' has no answers to 2 items, such as t/2, t/3. 'b' ran on a subset"):
+        read_lm_eval([tmp_path])
+    assert read_lm_eval([tmp_path], items=["t/0", "t/1"]).n_items == 2
+
+
+def test_two_runs_of_a_model(tmp_path):
+    write_run(tmp_path / "1")
+    write_run(tmp_path / "2", stamp="2026-01-02T00-00-00.1")
+    with pytest.raises(AlignmentError, match="'org/m' has two runs of t"):
+        find_runs([tmp_path])
+    write_run(tmp_path / "3", "n", {"x": [row(0, [-1, -2], 0)]})
+    write_run(tmp_path / "3", "n", {"y": [row(0, [-1, -2], 0)]}, stamp="2026-01-02T00-00-00.1")
+    assert read_lm_eval([tmp_path / "3"]).items.ids.tolist() == ["x/0", "y/0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty; the run did not finish"),
+        (json.dumps(row(0, [-1, -2], 0))[:-20], r"line 1: the line is cut short or not JSON"),
+        (
+            json.dumps(row(0, [-1, -2], 0)) + "\n" + json.dumps(row(1, [-1, -2], 0))[:100],
+            r"line 2: the line is cut short",
+        ),
+        (json.dumps(row(0, [-1, -2], 0)) + "\n{}\n", r"line 2"),
+        (
+            json.dumps(row(0, [-1, -2], 0)) + "\n" + json.dumps({**row(1, [-1, -2], 0), "acc": 3.0}),
+            r"line 2: the metric is 3.0",
+        ),
+        (
+            json.dumps(row(0, [-1, -2], 0))
+            + "\n"
+            + json.dumps({**row(1, [-1, -2], 0), "filtered_resps": [["x", 1]] * 2}),
+            "line 2",
+        ),
+        (json.dumps(row(0, [-1, -2], 0)) + "\n" + json.dumps(row(0, [-1, -2], 0)), "1 items twice: t/0"),
+    ],
+)
+def test_broken_samples_say_where(tmp_path, text, message):
+    where = write_run(tmp_path)
+    (file,) = where.glob("samples_*")
+    file.write_text(text)
+    with pytest.raises(DiscoError, match=message):
+        read_lm_eval([tmp_path])
+
+
+def test_folders_that_are_no_runs(tmp_path):
+    with pytest.raises(FormatError, match="holds no results"):
+        find_runs([tmp_path])
+    where = write_run(tmp_path)
+    (results,) = where.glob("results*")
+    for text, message in (
+        ("{", "not readable JSON"),
+        ("[]", "not a results file"),
+        ("[" * 10_000, "not readable JSON"),
+    ):
+        good = results.read_text()
+        results.write_text(text)
+        with pytest.raises(FormatError, match=message):
+            find_runs([tmp_path])
+        results.write_text(good)
+    for file in where.glob("samples_*"):
+        file.unlink()
+    with pytest.raises(FormatError, match="run lm_eval with --log_samples"):
+        find_runs([tmp_path])
+
+
+def rows_of(seed, n=30):
+    rng = np.random.default_rng(seed)
+    return [row(i, rng.normal(-5, 2, 4).tolist(), i % 4) for i in range(n)]
+
+
+def test_import_resumes_and_adds(tmp_path, monkeypatch):
+    monkeypatch.setattr("disco_eval.io.importing.BATCH", 2)
+    for k in range(5):
+        write_run(tmp_path / "runs", f"m{k}", {"t": rows_of(k)})
+    readers = [(run.model, lambda run=run: read_run(run)) for run in find_runs([tmp_path / "runs"])]
+
+    def dies():
+        raise KeyboardInterrupt
+
+    def check(first, other):
+        check_same_items(first, other, False)
+
+    with pytest.raises(KeyboardInterrupt):
+        import_models([*readers[:3], ("bad", dies)], tmp_path / "s.zarr", check=check)
+    assert open_responses(tmp_path / "s.zarr").models.ids.tolist() == ["m0", "m1"]
+    done = import_models(readers, tmp_path / "s.zarr", check=check)
+    assert (done.present, done.added) == (["m0", "m1"], ["m2", "m3", "m4"])
+    back = open_responses(tmp_path / "s.zarr").load()
+    whole = read_lm_eval([tmp_path / "runs"])
+    np.testing.assert_array_equal(back.probs, whole.probs)
+    np.testing.assert_array_equal(back.items.digest, whole.items.digest)
+    assert set(back.provenance["models"]) == {f"m{k}" for k in range(5)}
+
+
+def test_from_outputs_to_an_estimate(tmp_path):
+    for k in range(14):
+        write_run(tmp_path / "runs", f"m{k}", {"t": rows_of(k)})
+    out = disco("import", "lm-eval", "runs", "--out", "s.zarr", "--json", cwd=tmp_path)
+    assert json.loads(out.stdout)["n_models"] == 14
+    write_run(tmp_path / "more", "late", {"t": rows_of(99)})
+    assert "1 models added" in disco("import", "lm-eval", "runs", "more", "--out", "s.zarr", cwd=tmp_path).stdout
+    disco("condense", "s.zarr", "--out", "c", "--anchors", 8, "--predict", "ridge", cwd=tmp_path)
+    estimate = json.loads(disco("estimate", "c", "more", "--json", cwd=tmp_path).stdout)["estimates"][0]
+    again = json.loads(disco("estimate", "c", "s.zarr", "--json", cwd=tmp_path).stdout)["estimates"][-1]
+    assert estimate["score"] == pytest.approx(again["score"], abs=1e-9)
+    write_run(tmp_path / "drift", "odd", {"t": [{**r, "arguments": {}} for r in rows_of(5)]})
+    assert "another prompt" in refused("import", "lm-eval", "drift", "--out", "s.zarr", cwd=tmp_path)
+    disco("import", "lm-eval", "drift", "--out", "s.zarr", "--allow-prompt-drift", cwd=tmp_path)
+    assert open_responses(tmp_path / "s.zarr").n_models == 16
+
+
+def test_open_answers_knows_an_output_folder(tmp_path):
+    write_run(tmp_path / "runs")
+    assert open_answers(tmp_path / "runs", items=["t/1"]).items.ids.tolist() == ["t/1"]
