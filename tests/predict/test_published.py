@@ -133,6 +133,23 @@ def test_lifelong_by_a_slow_loop():
         assert estimate[m] == pytest.approx(share / r.items.weight.sum())
 
 
+def test_lifelong_with_fewest_errors_is_not_taken_in_by_one_lucky_guess():
+    n = 40
+    skill = np.linspace(0.2, 0.9, 30)
+    y = (np.arange(n) < skill[:, None] * n).astype(float)  # everyone can do exactly the easiest ones
+    source = Responses.from_correct([f"m{k}" for k in range(30)], [f"i{k:02d}" for k in range(n)], y)
+    anchors = every_kth(source, 20, rng=0)
+    lucky = y[[12]].copy()
+    lucky[0, anchors.positions[-1]] = 1
+    target = Responses.from_correct(["lucky"], source.items, lucky).align(anchors.ids)
+    fewest = predictor("lifelong", threshold="fewest_errors").fit(source, anchors).predict(target)[0]
+    hardest = predictor("lifelong").fit(source, anchors).predict(target)[0]
+    assert fewest == pytest.approx(y[12].mean(), abs=1 / 20)
+    assert hardest > 0.9
+    with pytest.raises(ValidationError, match="threshold 'hard' is not known"):
+        predictor("lifelong", threshold="hard")
+
+
 def test_every_kth_by_a_slow_loop():
     r = Responses.from_correct(["a", "b", "c", "d"], [f"i{k}" for k in range(4)], np.tri(4))
     anchors = every_kth(r, 2, rng=0)

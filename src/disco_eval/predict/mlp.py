@@ -14,7 +14,7 @@ _BETAS, _EPSILON, _DECAY = (0.9, 0.999), 1e-8, 0.01  # AdamW as it usually comes
 
 
 class MLP2:
-    """One hidden layer of 128 rectified units, trained by AdamW on all models at once (paper, Table 2e, Appendix G).
+    """One hidden layer of 128 rectified units, trained by AdamW on all models at once (paper, Table 2e, Appendix I).
 
     Mean squared error, learning rate 1e-3, 200 epochs of full batches; weights start uniform within 1 / sqrt(inputs).
 
@@ -88,7 +88,7 @@ class MLP2:
 
 
 class MLP3(MLP2):
-    """Two hidden layers of 128 rectified units and 700 epochs, otherwise as `MLP2` (paper, Table 2e, Appendix G)."""
+    """Two hidden layers of 128 rectified units and 700 epochs, otherwise as `MLP2` (paper, Table 2e, Appendix I)."""
 
     name: ClassVar[str] = "mlp3"
     hidden: ClassVar[tuple[int, ...]] = (128, 128)

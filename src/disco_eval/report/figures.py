@@ -87,7 +87,7 @@ def scatters(first: pl.DataFrame) -> Figure:
 
 
 def ranks(first: pl.DataFrame) -> Figure:
-    """True ranks (across, best is 1) against predicted ranks (up), a panel for each method (paper, Appendix B)."""
+    """True ranks (across, best is 1) against predicted ranks (up), a panel for each method (paper, Appendix C)."""
     from scipy.stats import rankdata
 
     def panel(ax: Axes, truth: Array, estimate: Array, colour: str) -> str:
@@ -98,7 +98,7 @@ def ranks(first: pl.DataFrame) -> Figure:
 
 
 def curves(one: Predictions) -> Figure:
-    """Error and rank agreement over numbers of anchors, mean ± standard deviation (Figures 5 and 12)."""
+    """Error and rank agreement over numbers of anchors, mean ± standard deviation (Figures 5 and 10)."""
     summary = one.summary()
     figure = _figure(9.2, 3.8)
     axes = figure.subplots(1, 2)
@@ -131,7 +131,7 @@ def curves(one: Predictions) -> Figure:
 
 
 def calibrations(table: pl.DataFrame) -> Figure:
-    """Every target's error against calibration error and mean confidence, a row for each method (Appendix D)."""
+    """Every target's error against calibration error and mean confidence, a row for each method (Appendix E)."""
     methods = list(dict.fromkeys(table["method"].to_list()))
     figure = _figure(7.4, 2.9 * len(methods) + 0.4)
     axes = np.atleast_2d(figure.subplots(len(methods), 2, sharex="col"))

@@ -50,7 +50,7 @@ def best_for_validation(
 
 
 def every_kth(responses: Responses, n_anchors: int, rng: Seed = None) -> Anchors:
-    """Items at even steps along difficulty, the share of source models that fail (Lifelong Benchmark; Appendix H.2).
+    """Items at even steps along difficulty, the share of source models that fail (Lifelong Benchmark; Appendix J.2).
 
     The items are sorted by mean correctness and one is taken from the middle of each of ``n_anchors`` equal parts; the
     order among equally hard items falls by chance. The criterion is the mean correctness.

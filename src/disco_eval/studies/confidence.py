@@ -25,7 +25,7 @@ def calibration(responses: Responses, n_bins: int = N_BINS) -> tuple[Array, Arra
     """Mean confidence and expected calibration error of every model, both (n_models,) in [0, 1].
 
     Confidence is the highest probability of an item. The error is the mean over ``n_bins`` equal bins of confidence, by
-    their share of the items, of |mean confidence - mean correctness| (Naeini et al., 2015; paper, Appendix D, which
+    their share of the items, of |mean confidence - mean correctness| (Naeini et al., 2015; paper, Appendix E, which
     does not say how many bins it took). Items count equally.
 
     Raises ValidationError where only grades are known.

@@ -1,4 +1,4 @@
-"""What condensing saves and when it has paid for itself (paper, Appendix A)."""
+"""What condensing saves and when it has paid for itself (paper, Appendix B)."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class SSEPY:
-    """Stratified estimate from the target's own confidence (Fogliato et al., 2024; paper, Appendix H.2).
+    """Stratified estimate from the target's own confidence (Fogliato et al., 2024; paper, Appendix J.2).
 
     For every target alone: k-means of its highest probability on each item into ``n_anchors`` clusters; the item
     nearest to each centre is graded, and counts for its cluster (Horvitz-Thompson: cluster weight over total). It needs
