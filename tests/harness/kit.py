@@ -143,3 +143,39 @@ def _task(folder: Path, name: str, splits: dict[str, str], rest: str) -> None:
     (folder / f"{name}.yaml").write_text(
         f"task: {name}\ndataset_path: json\ndataset_kwargs:\n  data_files:\n{files}\ntest_split: test\n{rest.lstrip()}"
     )
+
+
+def evaluate(models: list[Path], tasks: Path, out: Path, **options: object) -> None:
+    """Full runs of the real lm_eval, one output folder per model, as its command line writes them."""
+    import lm_eval
+    from lm_eval.loggers import EvaluationTracker
+    from lm_eval.tasks import TaskManager
+
+    for model in models:
+        tracker = EvaluationTracker(output_path=str(out))
+        results = lm_eval.simple_evaluate(
+            model="hf",
+            model_args=f"pretrained={model},dtype=float32",
+            tasks=["toy"],
+            task_manager=TaskManager(include_path=str(tasks), include_defaults=False),
+            device="cpu",
+            batch_size=8,
+            log_samples=True,
+            evaluation_tracker=tracker,
+            bootstrap_iters=0,
+            **options,
+        )
+        samples = results.pop("samples")
+        tracker.save_results_aggregated(results=results, samples=samples)
+        for task, rows in samples.items():
+            tracker.save_results_samples(task_name=task, samples=rows)
+
+
+if __name__ == "__main__":
+    import sys
+
+    folder = Path(sys.argv[1])
+    tasks = make_tasks(folder / "tasks")
+    zoo = [make_model(folder / "models" / f"m{seed:02d}", seed) for seed in range(12)]
+    evaluate(zoo, tasks, folder / "runs")
+    evaluate(zoo[11:], tasks, folder / "chat", apply_chat_template=True)

@@ -2,33 +2,68 @@
 
 from __future__ import annotations
 
+import csv
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import DiscoError, unknown
-from .common import print_json
+from .common import Overwrite, print_json, say
 
-FORMATS = ("ids", "csv", "json")
+if TYPE_CHECKING:
+    from ..condensation import Condensation
+
+FORMATS = ("ids", "csv", "json", "lm-eval", "task-dir", "inspect")
 
 
 def anchors(
     condensation: Annotated[Path, typer.Argument(help="A folder that 'disco condense' wrote.", metavar="DIR")],
     form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "ids",
+    out: Annotated[Path | None, typer.Option("--out", help="For task-dir: the folder to write.")] = None,
+    tasks_path: Annotated[
+        Path | None, typer.Option("--tasks-path", help="For task-dir: lm_eval's --include_path.")
+    ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Print the anchors: the items on which a model must be evaluated to be estimated.
 
-    ids: one a line. csv: id, subtask, weight, criterion. json: the same as records.
+    ids: one a line. csv, json: with subtask, weight, criterion. lm-eval: a file for --samples (a note on standard error
+    says when that is safe). task-dir: a folder of lm_eval tasks with the prompts frozen, for any back end. inspect: ids
+    for --sample-id.
     """
     from ..artifact import load
+    from ..harness.formats import inspect_ids, samples_file
 
     if form not in FORMATS:
         raise DiscoError(unknown("format", form, FORMATS))
     c = load(condensation)
     if form == "ids":
         print("\n".join(c.anchors.ids.tolist()))
-        return
+    elif form == "inspect":
+        print(inspect_ids(c))
+    elif form == "lm-eval":
+        text, note = samples_file(c)
+        print(text)
+        say(note)
+    elif form == "task-dir":
+        _task_folder(c, out, tasks_path, overwrite)
+    else:
+        _table(c, form)
+
+
+def _task_folder(c: Condensation, out: Path | None, tasks_path: Path | None, overwrite: bool) -> None:
+    from ..harness.formats import write_task_folder
+    from ..harness.prompts import Settings
+
+    if out is None:
+        raise DiscoError("--format task-dir writes a folder; name it with --out")
+    names = write_task_folder(c, out, Settings(tasks_path), overwrite=overwrite)
+    print(f"lm-eval run --include_path {out} --tasks {','.join(names)} --log_samples --output_path ANSWERS --model ...")
+
+
+def _table(c: Condensation, form: str) -> None:
     known = c.anchors.criterion == c.anchors.criterion  # NaN where chance chose
     criterion = [v if k else None for v, k in zip(c.anchors.criterion.tolist(), known, strict=True)]
     columns = (c.anchors.ids.tolist(), c.items.subtask.tolist(), c.anchors.weights.tolist(), criterion)
@@ -37,9 +72,6 @@ def anchors(
     if form == "json":
         print_json({"benchmark": c.benchmark, "method": c.anchors.method, "anchors": rows})
         return
-    import csv
-    import sys
-
     writer = csv.DictWriter(sys.stdout, names)
     writer.writeheader()
     writer.writerows(rows)

@@ -51,10 +51,15 @@ def estimate(
     if missing:
         raise AlignmentError(f"{len(missing)} models have no answers in {some(answers)}: {some(missing)}")
     shown = list(estimates.values()) if wanted is None else [estimates[name] for name in wanted]
+    show(c.benchmark, shown, level, as_json)
+
+
+def show(benchmark: str, estimates: list[Estimate], level: float, as_json: bool) -> None:
+    """Print estimates as a table, or as the documented JSON."""
     if as_json:
-        print_json({"benchmark": c.benchmark, "level": level, "estimates": [_record(e) for e in shown]})
+        print_json({"benchmark": benchmark, "level": level, "estimates": [_record(e) for e in estimates]})
     else:
-        _print(c.benchmark, shown, level)
+        _print(benchmark, estimates, level)
 
 
 def _record(e: Estimate) -> dict[str, Any]:

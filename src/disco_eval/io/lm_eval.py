@@ -239,9 +239,7 @@ def _row_type(metric: str) -> type[msgspec.Struct]:
 def _keep(rows: _Answers, task: str, row: Any, mutual: bool, length_normalised: bool) -> None:
     arguments = _arguments(row.arguments)
     item = row.doc.disco_item if row.doc is not None and row.doc.disco_item else f"{task}/{row.doc_id}"
-    digest = hashlib.sha256()
-    for argument in arguments:
-        digest.update("\x1f".join(map(str, argument[:2])).encode() + b"\x1e")
+    digest = digest_of(arguments)
     ll = _loglikelihoods(row.filtered_resps, mutual)
     if ll is not None:
         arguments = arguments[: len(ll)]
@@ -249,10 +247,18 @@ def _keep(rows: _Answers, task: str, row: Any, mutual: bool, length_normalised: 
             ll = [x / max(1, len(_choice(a))) for x, a in zip(ll, arguments, strict=True)]
     rows.ids.append(item)
     rows.subtask.append(item.rpartition("/")[0])
-    rows.digests.append(digest.hexdigest()[:16])
+    rows.digests.append(digest)
     rows.loglikelihoods.append(ll)
     rows.grades.append(_grade(row.grade))
     rows.labels.append(None if ll is None else _label(row.target, arguments, ll, rows.grades[-1]))
+
+
+def digest_of(arguments: Iterable[Sequence[Any]]) -> str:
+    """A hash over the prompt and continuation of every request of an item: what the model saw, and nothing else."""
+    digest = hashlib.sha256()
+    for argument in arguments:
+        digest.update("\x1f".join(map(str, argument[:2])).encode() + b"\x1e")
+    return digest.hexdigest()[:16]
 
 
 def _arguments(given: Any) -> list[list[Any]]:

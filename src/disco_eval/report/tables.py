@@ -17,7 +17,7 @@ from ..studies.predictions import Predictions
 
 _SELECTIONS = {
     "random": "Random",
-    "uniform": "Random",
+    "uniform": "Random, unstratified",
     "pds": "High PDS",
     "jsd": "High JSD",
     "anchor_conf": "Anchor-conf",

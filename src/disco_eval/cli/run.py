@@ -1,0 +1,54 @@
+"""disco run: evaluate a model on the anchors alone, then estimate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .common import Json, Level, progress
+
+
+def run(
+    condensation: Annotated[Path, typer.Argument(help="A condensation made from lm_eval's outputs.", metavar="DIR")],
+    model_args: Annotated[str, typer.Option("--model-args", help="As for lm_eval: pretrained=NAME,dtype=float32")],
+    model: Annotated[str, typer.Option("--model", help="A model type of lm_eval: hf, vllm, ...")] = "hf",
+    tasks_path: Annotated[
+        Path | None, typer.Option("--tasks-path", help="Folder of task files (lm_eval's --include_path).")
+    ] = None,
+    batch_size: Annotated[str | None, typer.Option("--batch-size", help="A number, or auto.")] = None,
+    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1, ...")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the answers; an interrupted run goes on there.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="What to call the model; pretrained=... by default.")
+    ] = None,
+    chat: Annotated[
+        bool | None,
+        typer.Option("--apply-chat-template/--no-chat-template", help="As the source models' runs by default."),
+    ] = None,
+    system: Annotated[str | None, typer.Option("--system-instruction", help="As for lm_eval.")] = None,
+    level: Level = 0.9,
+    as_json: Json = False,
+) -> None:
+    """Evaluate a model on the anchors through lm_eval and estimate its full score.
+
+    Prompts are built as in a full run and checked against those that the source models answered.
+
+    Example: **disco run mmlu-100 --model-args pretrained=my/model,dtype=bfloat16 --device cuda**
+    """
+    from ..artifact import load
+    from ..harness.prompts import Settings
+    from ..harness.run import load_model, run_anchors
+    from .estimate import show
+
+    c = load(condensation)
+    called = name or dict(p.partition("=")[::2] for p in model_args.split(",")).get("pretrained", model)
+    folder = out or Path(f"{condensation.name}-{''.join(ch if ch.isalnum() else '_' for ch in called)}")
+    lm = load_model(model, model_args, batch_size, device)
+    settings = Settings(tasks_path, chat, None, system)
+    with progress() as tell:
+        answers = run_anchors(c, lm, folder, name=called, settings=settings, progress=tell)
+    show(c.benchmark, c.estimate(answers, level), level, as_json)

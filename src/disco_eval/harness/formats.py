@@ -1,0 +1,134 @@
+"""The anchors as other tools take them: lm_eval's ``--samples``, Inspect's sample ids, a frozen task folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..condensation import Condensation
+from ..errors import DiscoError
+from ..files import new_folder
+from .prompts import AnchorTask, Settings, anchor_tasks, documents_of
+
+MARKER = "disco-tasks.json"
+LOADER = '''"""Reads the frozen prompts beside this file, wherever lm_eval is started from."""
+
+import json
+from pathlib import Path
+
+import datasets
+
+
+def _load(name):
+    rows = (Path(__file__).parent / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return {"test": datasets.Dataset.from_list([json.loads(row) for row in rows])}
+
+
+def contexts(doc):
+    return list(doc["contexts"])
+
+
+def gold(doc):
+    return int(doc["gold"])
+
+
+def continuation(doc):
+    return doc["continuations"][0]
+'''
+
+
+def samples_file(condensation: Condensation) -> tuple[str, str]:
+    """JSON for ``lm_eval --samples`` (sorted ids of every leaf task), and a note on when it is safe."""
+    documents = documents_of(condensation)
+    text = json.dumps({task: sorted(ids) for task, ids in documents.items()})
+    models = (condensation.provenance.get("responses") or {}).get("models") or {}
+    shots = {t: n for about in models.values() for t, n in (about.get("n-shot") or {}).items() if t in documents and n}
+    how = f"--tasks {','.join(documents)} --samples FILE"
+    note = f"Run it with exactly these leaf tasks, in one process, without --cache_requests: {how}."
+    if shots:
+        note += (
+            f" NOT SAFE for the few-shot tasks {', '.join(sorted(shots))} unless their sampler is first_n: lm_eval "
+            "then draws other examples than in a full run. Use 'disco run', or --format task-dir."
+        )
+    return text, note
+
+
+def inspect_ids(condensation: Condensation) -> str:
+    """Sample ids for ``inspect eval --sample-id``, comma-separated: the last part of every anchor's name."""
+    return ",".join(item.rpartition("/")[2] for item in condensation.anchors.ids.tolist())
+
+
+def write_task_folder(
+    condensation: Condensation, out: str | Path, settings: Settings, lm: Any = None, *, overwrite: bool = False
+) -> list[str]:
+    """Write the anchors' rendered prompts as a folder of lm_eval tasks, and return the tasks' names.
+
+    The stock command line and any back end can run it (``--include_path``), few-shot examples included; `disco
+    estimate` takes what it writes. ``lm`` is needed only where a chat template is applied: templates are the
+    model's.
+
+    Raises DiscoError for tasks that generate text: their graders are code of the task, use `run_anchors`.
+    """
+    if settings.completed(condensation).apply_chat_template and lm is None:
+        raise DiscoError("these prompts go through a chat template, which is the model's; use 'disco run' instead")
+    names = []
+    with new_folder(out, MARKER, overwrite=overwrite) as draft:
+        draft.mkdir()
+        loaders = [LOADER]
+        for one in anchor_tasks(condensation, settings, lm):
+            name = f"{one.name}_anchors"
+            function = "load_" + "".join(ch if ch.isalnum() else "_" for ch in name)
+            loaders.append(f'\n\ndef {function}(**_):\n    return _load("{name}")\n')
+            (draft / f"{name}.jsonl").write_text(_documents(one, condensation), encoding="utf-8")
+            (draft / f"{name}.yaml").write_text(_config(one, name, function), encoding="utf-8")
+            names.append(name)
+        (draft / "prompts.py").write_text("".join(loaders), encoding="utf-8")
+        (draft / MARKER).write_text(json.dumps({"benchmark": condensation.benchmark, "tasks": names}) + "\n")
+    return names
+
+
+def _documents(one: AnchorTask, condensation: Condensation) -> str:
+    labels = condensation.items.label
+    if labels is None:
+        raise DiscoError(
+            f"the right choices of '{condensation.benchmark}' are not all known, so its tasks cannot be frozen"
+        )
+    rows = []
+    for document, requests in one.requests.items():
+        if len(requests) < 2 or any(r.request_type != "loglikelihood" for r in requests):
+            raise DiscoError(f"task '{one.name}' does not compare choices, so it cannot be frozen; use 'disco run'")
+        position = one.anchor[document]
+        asked = sorted(requests, key=lambda r: r.idx)[: int(condensation.items.n_choices[position])]
+        delimiter = _delimiter(one)
+        row = {
+            "disco_item": str(condensation.anchors.ids[position]),
+            "contexts": [r.args[0] for r in asked],
+            "continuations": [str(r.args[1]).removeprefix(delimiter) for r in asked],
+            "gold": int(labels[position]),
+        }
+        rows.append(json.dumps(row, ensure_ascii=False) + "\n")
+    return "".join(rows)
+
+
+def _config(one: AnchorTask, name: str, function: str) -> str:
+    """The task's YAML: choices in the continuation, or, where the contexts differ, in the context (as WinoGrande)."""
+    several = any(len({r.args[0] for r in requests}) > 1 for requests in one.requests.values())
+    ask = (
+        "doc_to_text: !function prompts.gold\ndoc_to_choice: !function prompts.contexts\n"
+        "doc_to_target: !function prompts.continuation\n"
+        if several
+        else 'doc_to_text: "{{contexts[0]}}"\ndoc_to_choice: "{{continuations}}"\ndoc_to_target: gold\n'
+    )
+    metrics = "".join(
+        f"  - metric: {m}\n    aggregation: mean\n    higher_is_better: true\n" for m in ("acc", "acc_norm")
+    )
+    return (
+        f"task: {name}\ncustom_dataset: !function prompts.{function}\ntest_split: test\n"
+        f"output_type: multiple_choice\n{ask}target_delimiter: {json.dumps(_delimiter(one))}\nnum_fewshot: 0\n"
+        f"metric_list:\n{metrics}metadata:\n  version: 1.0\n"
+    )
+
+
+def _delimiter(one: AnchorTask) -> str:
+    return str(one.task.config.target_delimiter or "")

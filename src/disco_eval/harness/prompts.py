@@ -1,0 +1,164 @@
+"""The anchors' requests, built exactly as a full run of lm_eval builds them.
+
+``lm_eval --samples`` is not enough: with the default few-shot sampler the prompts change when only some documents are
+asked for, a group name or a missing task runs everything, and unsorted ids are logged wrongly. Here every request of a
+task is built in the full run's order, and only then are the anchors' kept; their digests must be those of the sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..condensation import Condensation
+from ..errors import AlignmentError, DiscoError, some
+from ..io.lm_eval import digest_of
+
+FEWSHOT_SEED = 1234  # lm_eval's own default
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How prompts are made, as lm_eval's options of the same names. None: as the source models' runs recorded it.
+
+    ``tasks_path`` is a folder of task files beside lm_eval's own (``--include_path``).
+    """
+
+    tasks_path: str | Path | None = None
+    apply_chat_template: bool | None = None
+    fewshot_as_multiturn: bool | None = None
+    system_instruction: str | None = None
+
+    def completed(self, condensation: Condensation) -> Settings:
+        """The same, with what is not given taken from the source models' runs."""
+        about = _first_source(condensation)
+        chat = self.apply_chat_template
+        turns = self.fewshot_as_multiturn
+        return replace(
+            self,
+            apply_chat_template=bool(about.get("chat_template_sha")) if chat is None else chat,
+            fewshot_as_multiturn=bool(about.get("fewshot_as_multiturn")) if turns is None else turns,
+        )
+
+
+@dataclass(frozen=True)
+class AnchorTask:
+    """A leaf task and the anchors in it: their requests by document, and their positions among the anchors."""
+
+    name: str
+    task: Any
+    requests: dict[int, list[Any]]
+    anchor: dict[int, int]
+    n_documents: int
+
+
+def lm_eval_module() -> Any:
+    """lm_eval, or one line on how to get it."""
+    try:
+        import lm_eval
+    except ImportError:
+        raise DiscoError("running models needs lm_eval: pip install 'disco-eval[lm-eval]'") from None
+    return lm_eval
+
+
+def anchor_tasks(condensation: Condensation, settings: Settings, lm: Any) -> Iterator[AnchorTask]:
+    """Every leaf task with anchors, its requests built in full and cut to the anchors, checked by digest.
+
+    Raises DiscoError where the anchors are not documents of lm_eval or a task is not found; AlignmentError where a
+    prompt differs from the one the source models answered.
+    """
+    lm_eval_module()
+    from lm_eval.tasks import TaskManager
+
+    about = _first_source(condensation)
+    settings = settings.completed(condensation)
+    wanted = documents_of(condensation)
+    path = None if settings.tasks_path is None else str(settings.tasks_path)
+    manager = TaskManager(include_path=path)
+    unknown = sorted(set(wanted) - set(manager.all_tasks))
+    if unknown:
+        raise DiscoError(f"lm_eval knows no task {some(unknown)}; name the folder of its YAML file with --tasks-path")
+    for name, documents in wanted.items():
+        task = manager.load([name])["tasks"][name]
+        _configure(task, (about.get("n-shot") or {}).get(name), about.get("seed"))
+        _build(task, settings, lm)
+        requests: dict[int, list[Any]] = {document: [] for document in documents}
+        for request in task.instances:
+            if request.doc_id in requests:
+                requests[request.doc_id].append(request)
+        one = AnchorTask(name, task, requests, documents, len(task.eval_docs))
+        _check_digests(condensation, one)
+        yield one
+
+
+def _first_source(condensation: Condensation) -> dict[str, Any]:
+    """What the first source model's run recorded of its settings; prompts were equal in all by digest."""
+    responses = condensation.provenance.get("responses") or {}
+    if responses.get("harness") != "lm-eval":
+        raise DiscoError(
+            f"'{condensation.benchmark}' was not made from outputs of lm_eval, so its prompts cannot be built here; "
+            "evaluate the items that 'disco anchors' lists yourself, then use 'disco estimate'"
+        )
+    models = responses.get("models") or {}
+    known = [models[name] for name in condensation.sources.models.ids.tolist() if name in models]
+    return dict(known[0]) if known else {}
+
+
+def documents_of(condensation: Condensation) -> dict[str, dict[int, int]]:
+    """The anchors as documents of lm_eval: task -> document -> position among the anchors, in order."""
+    found: dict[str, dict[int, int]] = {}
+    for k, item in enumerate(condensation.anchors.ids.tolist()):
+        task, _, number = item.rpartition("/")
+        if not task or not number.isdigit():
+            raise DiscoError(f"anchor '{item}' is not named task/number, so it is no document of lm_eval")
+        found.setdefault(task, {})[int(number)] = k
+    return {task: dict(sorted(found[task].items())) for task in sorted(found)}
+
+
+def _configure(task: Any, n_shot: Any, seed: Any) -> None:
+    if isinstance(n_shot, int):
+        task.set_config(key="num_fewshot", value=n_shot)
+    elif task.get_config("num_fewshot") is None:
+        task.set_config(key="num_fewshot", value=0)
+    task.set_fewshot_seed(seed=seed if isinstance(seed, int) else FEWSHOT_SEED)
+
+
+def _build(task: Any, settings: Settings, lm: Any) -> None:
+    """All requests of the task, as one process of a full run builds them, without the shared request cache."""
+    chat = bool(settings.apply_chat_template)
+    task.build_all_requests(
+        limit=None,
+        rank=0,
+        world_size=1,
+        cache_requests=False,
+        system_instruction=settings.system_instruction,
+        apply_chat_template=chat,
+        fewshot_as_multiturn=bool(settings.fewshot_as_multiturn),
+        chat_template=getattr(lm, "apply_chat_template", None) if chat else None,
+        tokenizer_name=getattr(lm, "tokenizer_name", "") if chat else "",
+    )
+
+
+def _check_digests(condensation: Condensation, one: AnchorTask) -> None:
+    known = condensation.items.digest
+    for document, requests in one.requests.items():
+        if not requests:
+            raise AlignmentError(
+                f"task '{one.name}' has {one.n_documents} documents and none with number {document}: it is another "
+                "version than the one the source models answered"
+            )
+        expected = known[one.anchor[document]]
+        if expected and expected != digest_of([list(r.args) for r in requests]):
+            now = " ".join(str(requests[0].args[0]).split())
+            then = _first_source(condensation)
+            template = "used" if then.get("chat_template_sha") else "not used"
+            recorded = {k: v for k in ("n-shot", "versions") if (v := (then.get(k) or {}).get(one.name)) is not None}
+            raise AlignmentError(
+                f"the prompt of '{one.name}/{document}' is not the one that the source models answered. Now: "
+                f"'{now[:80]}{'...' if len(now) > 80 else ''}' ({len(now)} characters, "
+                f"{one.task.get_config('num_fewshot')}-shot, version {one.task.VERSION}); then: {recorded}, "
+                f"chat template {template}, lm_eval {then.get('lm_eval_version')}. "
+                "Use the same task files, few-shot setting, template and version."
+            )

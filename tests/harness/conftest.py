@@ -1,0 +1,34 @@
+"""One population of tiny models, evaluated in full by the real lm_eval, for all tests of this folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+OFFLINE = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "NO_COLOR": "1", "COLUMNS": "100"}
+DISCO = str(Path(sys.executable).parent / "disco")
+
+
+def run(*command: object, cwd: Path | None = None, status: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=cwd, env=OFFLINE)
+    assert done.returncode == status, done.stdout[-2000:] + done.stderr[-4000:]
+    return done
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory) -> Path:
+    """tasks/, models/m00 to m11, runs/ (a full run of each), chat/ (m11 with its chat template), toy.zarr, toy-18/."""
+    pytest.importorskip("lm_eval", reason="needs the extra lm-eval")
+    folder = tmp_path_factory.mktemp("toy")
+    run(sys.executable, "-m", "tests.harness.kit", folder, cwd=Path(__file__).parents[2])
+    run(DISCO, "import", "lm-eval", "runs", "--out", "toy.zarr", cwd=folder)
+    (folder / "sources.txt").write_text("\n".join(str(folder / "models" / f"m{k:02d}") for k in range(11)))
+    run(
+        DISCO, "condense", "toy.zarr", "--out", "toy-18", "--anchors", 18, "--sources", "sources.txt",
+        "--select", "jsd", "--select-opt", "stratify=true", "--predict", "ridge", cwd=folder,
+    )  # fmt: skip
+    return folder

@@ -1,0 +1,234 @@
+"""The real lm_eval on the anchors alone gives what its full run gave."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from disco_eval import load, open_responses
+from disco_eval.io.lm_eval import find_runs, read_lm_eval, read_run
+from tests.harness.conftest import DISCO, OFFLINE, run
+
+
+def evaluate(toy, out, *more, status=0):
+    args = f"pretrained={toy / 'models' / 'm11'},dtype=float32"
+    return run(
+        DISCO, "run", "toy-18", "--model-args", args, "--tasks-path", "tasks", "--device", "cpu", "--batch-size", 8,
+        "--out", out, "--json", *more, cwd=toy, status=status,
+    )  # fmt: skip
+
+
+def stock_lm_eval(toy):
+    """lm_eval's own command line on the model that is no source."""
+    args = f"pretrained={toy / 'models' / 'm11'},dtype=float32"
+    command = (sys.executable, "-m", "lm_eval", "run", "--model", "hf", "--model_args", args)
+    return (*command, "--device", "cpu", "--batch_size", "8", "--log_samples")
+
+
+@pytest.fixture(scope="module")
+def answered(toy):
+    return toy / "answers", json.loads(evaluate(toy, "answers").stdout)
+
+
+def test_what_lm_eval_wrote_is_read_as_it_scored(toy):
+    responses = open_responses(toy / "toy.zarr")
+    assert responses.items.subtasks == ["toy_facts", "toy_fill", "toy_shots"]
+    assert responses.items.label is not None
+    assert sorted(set(responses.items.n_choices.tolist())) == [2, 3, 4, 5]
+    for one in find_runs([toy / "runs"]):
+        reported = one.about["results"]["toy"]["acc,none"]
+        row = list(responses.models.ids).index(one.model)
+        assert responses.scores()[row] == pytest.approx(reported, abs=1e-9)
+
+
+def test_log_likelihoods_of_the_anchors_equal_the_full_runs(toy, answered):
+    folder, _ = answered
+    ids = load(toy / "toy-18").anchors.ids
+    assert {i.split("/")[0] for i in ids} == {"toy_facts", "toy_fill", "toy_shots"}
+    (full,) = [r for r in find_runs([toy / "runs"]) if r.model.endswith("m11")]
+    mine = rows_of(folder)
+    whole = {
+        k: v
+        for f in full.samples.values()
+        for k, v in rows_in(f, f.name.split("_2")[0].removeprefix("samples_")).items()
+    }
+    assert set(mine) == set(ids.tolist())
+    for item, lls in mine.items():
+        np.testing.assert_allclose(lls, whole[item], atol=1e-4)
+
+
+def rows_in(file, task):
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    return {f"{task}/{r['doc_id']}": [float(x[0]) for x in r["filtered_resps"]] for r in rows}
+
+
+def rows_of(folder):
+    files = {f.name.removeprefix("samples_").removesuffix("_anchors.jsonl"): f for f in folder.glob("samples_*.jsonl")}
+    return {k: v for task, f in files.items() for k, v in rows_in(f, task).items()}
+
+
+def test_the_estimate_equals_that_from_the_full_runs_files(toy, answered):
+    _, record = answered
+    full = run(DISCO, "estimate", "toy-18", "runs/" + full_folder(toy), "--json", cwd=toy)
+    a, b = record["estimates"][0], json.loads(full.stdout)["estimates"][0]
+    assert a["model"] == b["model"]
+    assert a["score"] == pytest.approx(b["score"], abs=1e-5)
+    again = json.loads(run(DISCO, "estimate", "toy-18", "answers", "--json", cwd=toy).stdout)["estimates"][0]
+    assert again["score"] == a["score"]
+
+
+def full_folder(toy):
+    (name,) = [p.name for p in (toy / "runs").iterdir() if p.name.endswith("m11")]
+    return name
+
+
+def test_only_the_anchors_were_run(answered):
+    folder, _ = answered
+    assert sum(len(f.read_text().splitlines()) for f in folder.glob("samples_*")) == 18
+    assert json.loads((folder / "results_anchors.json").read_text())["n-samples"]["toy_facts"]["original"] == 24
+
+
+def test_an_interrupted_run_goes_on(toy, answered, tmp_path):
+    folder, record = answered
+    shutil.copytree(folder, tmp_path / "answers")
+    files = sorted((tmp_path / "answers").glob("samples_*"))
+    files[0].unlink()
+    lines = files[1].read_text().splitlines(keepends=True)
+    files[1].write_text("".join(lines[:2]) + lines[2][: len(lines[2]) // 2])  # killed in the middle of a line
+    before = files[2].read_text()
+    again = json.loads(evaluate(toy, tmp_path / "answers").stdout)
+    assert again["estimates"][0]["score"] == pytest.approx(record["estimates"][0]["score"], abs=1e-6)
+    assert files[2].read_text() == before
+    line = evaluate(toy, tmp_path / "answers", "--name", "another", status=2).stderr.splitlines()[-1]
+    assert "holds the run of" in line
+
+
+def test_a_run_that_is_killed_leaves_what_the_next_can_use(toy, tmp_path):
+    args = f"pretrained={toy / 'models' / 'm11'},dtype=float32"
+    command = [
+        DISCO,
+        "run",
+        "toy-18",
+        "--model-args",
+        args,
+        "--tasks-path",
+        "tasks",
+        "--device",
+        "cpu",
+        "--out",
+        tmp_path / "k",
+    ]
+    process = subprocess.Popen(
+        list(map(str, command)), cwd=toy, env=OFFLINE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    while process.poll() is None and not list((tmp_path / "k").glob("samples_*")):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert json.loads(evaluate(toy, tmp_path / "k").stdout)["estimates"]
+
+
+def test_other_prompts_are_refused_before_the_model_runs(toy, tmp_path):
+    shutil.copytree(toy / "tasks", tmp_path / "tasks")
+    for file in (tmp_path / "tasks").glob("*.yaml"):
+        file.write_text(
+            file.read_text().replace(str(toy / "tasks"), str(tmp_path / "tasks")).replace("{{q}}", "Say: {{q}}")
+        )
+    done = evaluate(toy, tmp_path / "a", "--tasks-path", tmp_path / "tasks", status=2)
+    line = done.stderr.splitlines()[-1]
+    assert "is not the one that the source models answered. Now: 'Say: " in line
+    assert not (tmp_path / "a").exists()
+    line = evaluate(toy, tmp_path / "a", "--apply-chat-template", status=2).stderr.splitlines()[-1]
+    assert "chat template not used" in line
+    (tmp_path / "empty").mkdir()
+    line = evaluate(toy, tmp_path / "a", "--tasks-path", tmp_path / "empty", status=2).stderr.splitlines()[-1]
+    assert "lm_eval knows no task toy_facts, toy_fill, toy_shots" in line
+
+
+def test_a_run_with_a_chat_template_is_told_apart(toy):
+    line = run(DISCO, "import", "lm-eval", "runs", "chat", "--out", "x.zarr", cwd=toy, status=2).stderr.splitlines()[-1]
+    assert "has two runs of toy_facts" in line
+    line = run(DISCO, "estimate", "toy-18", "chat", cwd=toy, status=2).stderr.splitlines()[-1]
+    assert "the prompt (digest) of 18 anchors differs" in line
+
+
+def test_a_model_that_does_not_load_is_one_line(toy, tmp_path):
+    done = run(
+        DISCO,
+        "run",
+        "toy-18",
+        "--model-args",
+        f"pretrained={tmp_path / 'nothing'}",
+        "--tasks-path",
+        "tasks",
+        cwd=toy,
+        status=2,
+    )
+    assert "cannot load the model" in done.stderr.splitlines()[-1]
+
+
+def test_a_frozen_task_folder_runs_on_the_stock_command_line(toy, tmp_path, answered):
+    out = run(
+        DISCO,
+        "anchors",
+        "toy-18",
+        "--format",
+        "task-dir",
+        "--out",
+        tmp_path / "frozen",
+        "--tasks-path",
+        "tasks",
+        cwd=toy,
+    )
+    tasks = out.stdout.split("--tasks ")[1].split()[0]
+    assert tasks == "toy_facts_anchors,toy_fill_anchors,toy_shots_anchors"
+    run(
+        *stock_lm_eval(toy), "--include_path", tmp_path / "frozen", "--tasks", tasks,
+        "--output_path", tmp_path / "answers", cwd=tmp_path,
+    )  # fmt: skip
+    got = json.loads(run(DISCO, "estimate", "toy-18", tmp_path / "answers", "--json", cwd=toy).stdout)["estimates"][0]
+    assert got["score"] == pytest.approx(answered[1]["estimates"][0]["score"], abs=1e-5)
+    frozen, full = read_lm_eval([tmp_path / "answers"]), open_responses(toy / "toy.zarr")
+    np.testing.assert_array_equal(frozen.items.digest, full.align(frozen.items.ids).items.digest)
+    norm = read_lm_eval([tmp_path / "answers"], metric="acc_norm")
+    (run_,) = [r for r in find_runs([toy / "runs"]) if r.model.endswith("m11")]
+    np.testing.assert_array_equal(norm.correct, read_run(run_, metric="acc_norm").align(norm.items.ids).correct)
+
+
+def test_the_samples_file_is_sorted_complete_and_says_when_it_is_safe(toy):
+    out = run(DISCO, "anchors", "toy-18", "--format", "lm-eval", cwd=toy)
+    record = json.loads(out.stdout)
+    ids = load(toy / "toy-18").anchors.ids
+    assert {f"{t}/{i}" for t, own in record.items() for i in own} == set(ids.tolist())
+    assert all(own == sorted(own) for own in record.values())
+    assert "NOT SAFE for the few-shot tasks toy_shots" in out.stderr
+    inspect = run(DISCO, "anchors", "toy-18", "--format", "inspect", cwd=toy).stdout.strip()
+    assert inspect.split(",") == [i.split("/")[1] for i in ids]
+
+
+def test_why_samples_alone_is_not_enough(toy, tmp_path):
+    """The trap itself: lm_eval --samples changes the few-shot prompts, and the digests tell."""
+    (tmp_path / "s.json").write_text(run(DISCO, "anchors", "toy-18", "--format", "lm-eval", cwd=toy).stdout)
+    run(
+        *stock_lm_eval(toy), "--include_path", toy / "tasks", "--tasks", "toy_facts,toy_fill,toy_shots",
+        "--output_path", tmp_path / "answers", "--samples", tmp_path / "s.json", cwd=tmp_path,
+    )  # fmt: skip
+    partial, full = read_lm_eval([tmp_path / "answers"]), open_responses(toy / "toy.zarr")
+    differs = partial.items.digest != full.align(partial.items.ids).items.digest
+    assert set(partial.items.subtask[differs]) == {"toy_shots"}
+    line = run(DISCO, "estimate", "toy-18", tmp_path / "answers", cwd=toy, status=2).stderr
+    assert "the prompt (digest) of" in line
+
+
+def test_other_condensations_cannot_be_run(tmp_path):
+    from disco_eval import condense
+    from tests.conftest import population
+
+    condense(population(), 5, predict="ridge", rng=0).save(tmp_path / "c")
+    line = run(DISCO, "anchors", "c", "--format", "task-dir", "--out", "d", cwd=tmp_path, status=2).stderr
+    assert "was not made from outputs of lm_eval" in line
