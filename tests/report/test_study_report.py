@@ -7,7 +7,7 @@ import pytest
 from disco_eval import ValidationError, study
 from disco_eval.report.figures import write_figures
 from disco_eval.report.tables import labels, latex, markdown, tables, write_tables
-from disco_eval.studies import Pair, Predictions, from_table, preset
+from disco_eval.studies import PRESETS, Pair, Predictions, from_table, preset
 from tests.conftest import population
 
 
@@ -79,7 +79,13 @@ def test_labels_of_the_papers_rows():
     assert labels("pds+forest") == ("DISCO", "High PDS", "Sig. + RF")
     assert labels("random+direct") == ("Baseline", "Random", "Direct eval.")
     assert labels("ssepy")[0] == "SSEPY"
-    assert labels("pds+forest, stratified") == ("Other", "pds+forest, stratified", "")
+    assert labels("pds+forest, of mine") == ("Other", "pds+forest, of mine", "")
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_every_row_of_every_preset_has_its_labels(name):
+    for method in preset(name, population(500, 60), committee=20).methods:
+        assert labels(method.name)[0] != "Other"
 
 
 def test_one_row_of_someone_elses_table():

@@ -42,6 +42,19 @@ _PREDICTIONS = {
     "mlp2": "Sig. + MLP-2",
     "mlp3": "Sig. + MLP-3",
 }
+_RF, _PDS = "Sig. + RF", "High PDS"
+_FACTORS = {  # the rows of the factor analyses, see studies.presets
+    "pds+forest, stratified": ("DISCO", "High PDS, stratified", _RF),
+    "pds+forest, all sources": ("DISCO", _PDS, "Sig. + RF, all sources"),
+    **{f"pds+forest, {n} sources": ("DISCO", _PDS, f"Sig. + RF, {n} sources") for n in (25, 50, 100, 200, 300)},
+    "pds+forest, no reduction": ("DISCO", _PDS, "Sig. + RF, no reduction"),
+    "pds+forest, UMAP 16": ("DISCO", _PDS, "Sig. + RF, UMAP 16"),
+    **{f"pds+forest, PCA {n}": ("DISCO", _PDS, f"Sig. + RF, PCA {n}") for n in (16, 32, 64, 128, 256)},
+    "pds+forest, whole committee": ("DISCO", "High PDS, whole committee", _RF),
+    **{f"pds+forest, committee {n}": ("DISCO", f"High PDS, committee {n}", _RF) for n in (10, 25, 50, 100, 200)},
+    "lowest pds+forest": ("DISCO", "Low PDS", _RF),
+    "every_kth+lifelong, fewest errors": ("Lifelong Bench.", "Uniform correctness", "Weighted sum, fewest errors"),
+}
 _APPROACHES = (
     "Baseline",
     "Anchor Points",
@@ -118,6 +131,8 @@ def labels(method: str) -> tuple[str, str, str]:
     """What the paper's columns Approach, Selection and Prediction say of a method; a name it does not know is Other."""
     if method == "ssepy":
         return "SSEPY", "Uniform confidence", "Weighted sum"
+    if method in _FACTORS:
+        return _FACTORS[method]
     known = {f"{s}+{p}": (s, p) for s in [*SELECTORS, "random"] for p in PREDICTORS}
     if method not in known:
         return "Other", method, ""

@@ -32,6 +32,7 @@ from .predictions import SCHEMA, Predictions
 Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
 TIMES = "times.parquet"
+_IN_MEMORY = 2**28  # bytes of answers that a study holds in memory instead of reading them again and again
 _TIMES = ("benchmark", "method", "split", "run", "n_anchors", "n_sources", "n_targets", "select_s", "predict_s")
 
 
@@ -286,13 +287,19 @@ def _source(scene: _Scene, token: str) -> tuple[Responses, Responses]:
     """Source and target responses of a scene; the same objects for the same models, so that work on them is shared."""
     key = (token, _source_key(scene))
     if key not in _SOURCES:
-        _SOURCES[key] = (
-            scene.responses.pick(models=scene.split.source),
-            scene.responses.pick(models=scene.split.target),
-        )
+        parts = (scene.split.source, scene.split.target)
+        source, target = (_near(scene.responses.pick(models=side)) for side in parts)
+        _SOURCES[key] = (source, target)
         while len(_SOURCES) > 2:
             _SOURCES.popitem(last=False)
     return _SOURCES[key]
+
+
+def _near(responses: Responses) -> Responses:
+    """In memory if that is little: every method takes its anchors out again, and unpacking a store takes longer."""
+    array = responses.correct if responses.probs is None else responses.probs
+    size = int(np.prod(array.shape)) * array.dtype.itemsize
+    return responses.load() if size <= _IN_MEMORY else responses
 
 
 def _source_key(scene: _Scene) -> str:
