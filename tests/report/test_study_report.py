@@ -29,7 +29,7 @@ def test_rows_stand_by_approach_and_print_the_numbers(studied):
         "Baseline", *["tinyBenchmarks"] * 3, "Metabench", *["Model signature"] * 2, *["DISCO"] * 4, "Other",
     ]  # fmt: skip
     metabench = next(r for r in table.rows if r.approach == "Metabench")
-    assert metabench.n_anchors == 18
+    assert metabench.other_counts(12) == "18"
     text = markdown(table)
     summary = predictions.summary().filter(split="iid", n_anchors=12, method="pds+forest", benchmark="MMLU")
     row = summary.to_dicts()[0]
@@ -86,6 +86,17 @@ def test_labels_of_the_papers_rows():
 def test_every_row_of_every_preset_has_its_labels(name):
     for method in preset(name, population(500, 60), committee=20).methods:
         assert labels(method.name)[0] != "Other"
+
+
+def test_metabench_takes_other_numbers_on_other_benchmarks():
+    r = population(40, 80)
+    methods = [m for m in preset("table1", r).methods if m.name in ("best_for_validation+ability_irt", "random+direct")]
+    methods.append(Pair("another", "uniform", "direct"))
+    made = tables(study(methods, {"mmlu": r, "hellaswag": r, "winogrande": r}, "iid", 10, 1, 0))
+    (table,) = made
+    (row,) = [row for row in table.rows if row.approach == "Metabench"]
+    assert row.other_counts(10) == "15/45/20"
+    assert "Best for val. (15/45/20 anchors)" in markdown(table)
 
 
 def test_one_row_of_someone_elses_table():

@@ -16,7 +16,7 @@ from disco_eval.splits import Split
 from disco_eval.studies import PRESETS, SPLITS, Pair, preset, split_plan, study
 from disco_eval.studies.methods import SSEPY, method
 from disco_eval.studies.predictions import SCHEMA
-from disco_eval.studies.presets import request
+from disco_eval.studies.presets import metabench_times, request
 from tests.conftest import population
 
 METHODS = ["random+direct", "pds+knn", "pds+forest", "random+gpirt"]
@@ -218,6 +218,27 @@ def test_a_request_mixes_presets_and_names(r):
     assert request("pds+knn", {"a": r}, None, None).splits == ("iid",)
     with pytest.raises(DiscoError, match="whole numbers with commas"):
         request("table1", {"a": r}, None, "ten")
+
+
+def test_benchmarks_share_the_rows_that_all_allow():
+    both = {"a": population(400, 60), "b": population(40, 60, graded=True)}
+    asked = request("n_sources,vision", both, None, "5", committee=20)
+    names = [m.name for m in asked.methods]
+    assert "pds+forest, 25 sources" in names
+    assert not {"pds+forest, 300 sources", "ssepy"} & set(names)
+    assert "not every benchmark allows them: pds+forest, 50 sources" in asked.note
+    assert (
+        request("rank_quality,pds+forest", both, None, "5").methods == request("rank_quality", both, None, "5").methods
+    )
+    assert metabench_times("1.5,hellaswag=4.5") == {"": 1.5, "hellaswag": 4.5}
+    for wrong in ("x", "1,a=-2", "inf"):
+        with pytest.raises(DiscoError, match="takes numbers above 0"):
+            metabench_times(wrong)
+
+
+def test_a_committee_larger_than_the_sources_is_refused(r):
+    with pytest.raises(ValidationError, match="a committee of 99 was asked for, but there are 36 source models"):
+        study(preset("rank_quality", r, committee=99).methods, r, "iid", 5, 1, 0)
 
 
 def test_times_are_kept_beside_and_asked_for(r, tmp_path):

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import DiscoError
 from .common import Json, Seed, print_json, progress, say
 
 
@@ -41,8 +42,8 @@ def study(
         int | None, typer.Option("--committee", help="Source models asked for disagreement in presets; all by default.")
     ] = None,
     metabench: Annotated[
-        float, typer.Option("--metabench", help="Metabench's anchors for each one of the others' (1.5, 2, 4.5).")
-    ] = 1.5,
+        str, typer.Option("--metabench", help="Metabench's anchors for each one of the others', by benchmark.")
+    ] = "1.5,hellaswag=4.5,winogrande=2",
     cutoff: Annotated[
         str | None, typer.Option("--cutoff", help="First day of the targets in chronological splits: 2024-01-13.")
     ] = None,
@@ -60,15 +61,26 @@ def study(
 
     **disco study mmlu.zarr --methods pds+forest,random+direct --anchors 10,30,60,100 --jobs 2 --out curve**
     """
+    import numpy as np
+
     from ..io import open_answers
     from ..report.tables import markdown, tables
-    from ..studies.presets import request
+    from ..studies.plans import split_plans
+    from ..studies.presets import metabench_times, request
     from ..studies.run import study as run
 
-    responses = {store.stem: open_answers(store) for store in stores}
-    asked = request(methods, responses, split, anchors, committee=committee, times=metabench)
+    names = [store.stem for store in stores]
+    if len(set(names)) != len(names):
+        raise DiscoError(f"two stores have the same name, and so would their benchmarks: {', '.join(names)}")
+    responses = {name: open_answers(store) for name, store in zip(names, stores, strict=True)}
+    asked = request(methods, responses, split, anchors, committee=committee, metabench=metabench_times(metabench))
     if asked.note:
         say(f"Note: {asked.note}")
+    for name, r in responses.items():
+        for plan in split_plans(asked.splits, cutoff):
+            note = plan.draw(r, np.random.default_rng(seed)).note
+            if note:
+                say(f"Note: {name}, {plan.name}: {note}")
     with progress() as tell:
         predictions = run(
             asked.methods, responses, asked.splits, asked.n_anchors, runs, seed,

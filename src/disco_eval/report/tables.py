@@ -76,8 +76,12 @@ class Row:
     approach: str
     selection: str
     prediction: str
-    n_anchors: int
     cells: dict[str, dict[str, float]]
+
+    def other_counts(self, n_anchors: int) -> str:
+        """Its numbers of anchors where they are not the table's, for a note; else empty."""
+        counts = list(dict.fromkeys(int(c["n_anchors"]) for c in self.cells.values()))
+        return "" if counts == [n_anchors] else "/".join(map(str, counts))
 
 
 @dataclass(frozen=True)
@@ -120,10 +124,13 @@ def _home(count: int, part: pl.DataFrame) -> int:
 
 
 def _rows(at: pl.DataFrame) -> tuple[Row, ...]:
-    rows = []
-    for (name, count), part in at.group_by(["method", "n_anchors"], maintain_order=True):
-        cells = {r["benchmark"]: r for r in part.iter_rows(named=True)}
-        rows.append(Row(str(name), *labels(str(name)), int(str(count)), cells))
+    rows: list[Row] = []
+    for cell in at.iter_rows(named=True):
+        own = [r for r in rows if r.method == cell["method"] and cell["benchmark"] not in r.cells]
+        if not own:
+            own = [Row(cell["method"], *labels(cell["method"]), {})]
+            rows += own
+        own[0].cells[cell["benchmark"]] = cell
     return tuple(sorted(rows, key=lambda r: _APPROACHES.index(r.approach)))
 
 
@@ -161,7 +168,8 @@ def markdown(table: Table) -> str:
         head += [f"{b} MAE".strip(), f"{b} rank".strip()]
     lines = [_line(head), _line(["---"] * 3 + ["---:"] * (2 * len(table.benchmarks)))]
     for row in table.rows:
-        mark = f" ({row.n_anchors} anchors)" if row.n_anchors != table.n_anchors else ""
+        counts = row.other_counts(table.n_anchors)
+        mark = f" ({counts} anchors)" if counts else ""
         cells = [row.approach, row.selection + mark, row.prediction]
         for b in table.benchmarks:
             cells += [_pm(row, b, "mae", 2), _pm(row, b, "spearman", 3)]
@@ -189,15 +197,16 @@ def latex(table: Table) -> str:
         group = [r for r in table.rows if r.approach == approach]
         for k, row in enumerate(group):
             first = rf"\multirow{{{len(group)}}}{{*}}{{{_tex(approach)}}}" if k == 0 else ""
-            dagger = r"\textdagger" if row.n_anchors != table.n_anchors else ""
+            dagger = r"\textdagger" if row.other_counts(table.n_anchors) else ""
             cells = [first, _tex(row.selection) + dagger, _tex(row.prediction)]
             for b in table.benchmarks:
                 cells += [_tex_cell(row, b, "mae", 2, best), _tex_cell(row, b, "spearman", 3, best)]
             lines.append(" & ".join(cells) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
     for row in table.rows:
-        if row.n_anchors != table.n_anchors:
-            lines.append(f"% dagger: {row.method} takes {row.n_anchors} anchors instead of {table.n_anchors}")
+        counts = row.other_counts(table.n_anchors)
+        if counts:
+            lines.append(f"% dagger: {row.method} takes {counts} anchors instead of {table.n_anchors}")
     return "\n".join(lines) + "\n"
 
 

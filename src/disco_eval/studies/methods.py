@@ -47,7 +47,8 @@ class Pair:
     select : a name in ``select.SELECTORS``, or a function ``(responses, n_anchors, rng, **options) -> Anchors``.
     predict : a name in ``predict.PREDICTORS``, or a function ``(**options) -> ScoreModel`` that makes a fresh one.
     select_options, predict_options : keyword arguments of the two.
-    times : anchors for each one asked for. Metabench needs 1.5 (MMLU, ARC), 2 (WinoGrande) or 4.5 (HellaSwag).
+    times : anchors for each one asked for, for all benchmarks or by name (``""`` for any other). Metabench needs 1.5
+        (MMLU, ARC), 2 (WinoGrande) or 4.5 (HellaSwag).
     n_sources : learn from so many source models, drawn anew in every run; None for all.
     """
 
@@ -56,12 +57,14 @@ class Pair:
     predict: str | Callable[..., ScoreModel] = "forest"
     select_options: Options = field(default_factory=dict)
     predict_options: Options = field(default_factory=dict)
-    times: float = 1.0
+    times: float | Mapping[str, float] = 1.0
     n_sources: int | None = None
 
-    def count(self, n_anchors: int, n_items: int) -> int:
+    def count(self, n_anchors: int, n_items: int, benchmark: str = "") -> int:
         """How many anchors it really takes: ``times`` as many, never more than there are items."""
-        return max(1, min(n_items, round(self.times * n_anchors))) if self.times != 1 else n_anchors
+        given = self.times
+        times = given.get(benchmark, given.get("", 1.0)) if isinstance(given, Mapping) else given
+        return n_anchors if times == 1 else max(1, min(n_items, round(times * n_anchors)))
 
     def choose(self, source: Responses, n_anchors: int, rng: np.random.Generator) -> Anchors:
         """The anchors, from source models alone."""
@@ -98,7 +101,7 @@ class Pair:
     @property
     def selection(self) -> str:
         """What the choice of anchors depends on, as text: methods that share it share their anchors in every run."""
-        return f"{spec(self.select)}{sorted(self.select_options.items())}/{self.n_sources}/{self.times}"
+        return f"{spec(self.select)}{sorted(self.select_options.items())}/{self.n_sources}"
 
     @property
     def irt_dims(self) -> list[int | None]:
@@ -157,7 +160,7 @@ def spec(value: Any) -> str:
 def describe(method: Method) -> str:
     """What makes two methods the same, as text; a user's own method is known by its name and repr alone."""
     if isinstance(method, Pair):
-        return f"{method.selection}|{spec(method.predict)}{sorted(method.predict_options.items())}"
+        return f"{method.selection}/{method.times}|{spec(method.predict)}{sorted(method.predict_options.items())}"
     return repr(method) if type(method).__repr__ is not object.__repr__ else type(method).__qualname__
 
 

@@ -9,8 +9,10 @@ from typing import Any
 from ..errors import DiscoError, unknown
 from ..predict.umap import umap_installed
 from ..responses import Responses
-from .methods import SSEPY, Method, Pair, method
+from .methods import SSEPY, Method, Options, Pair, method
 
+Times = float | Mapping[str, float]
+METABENCH = {"": 1.5, "hellaswag": 4.5, "winogrande": 2.0}  # the paper's 150, 450 and 200 items
 CURVE = (10, 30, 60, 100, 200, 500)
 _STRATIFIED = {"stratify": True}
 
@@ -25,7 +27,7 @@ class Preset:
     note: str = ""
 
 
-def preset(name: str, responses: Responses, *, committee: int | None = None, times: float = 1.5) -> Preset:
+def preset(name: str, responses: Responses, *, committee: int | None = None, metabench: Times = METABENCH) -> Preset:
     """A preset of the paper, fitted to what the responses hold.
 
     Parameters
@@ -35,16 +37,17 @@ def preset(name: str, responses: Responses, *, committee: int | None = None, tim
     responses
         Rows that need probabilities are left out where only grades are known, and the note says so.
     committee
-        Source models asked for disagreement, drawn in every run; all by default. The paper takes 100 on MMLU.
-    times
-        Metabench's anchors for each one of the others'.
+        Source models asked for disagreement, drawn in every run; all by default. The paper takes 100 on MMLU. More than
+        there are is refused when anchors are chosen.
+    metabench
+        Metabench's anchors for each one of the others', for all benchmarks or by name (``""`` for any other).
 
     Raises DiscoError for another name.
     """
     if name not in PRESETS:
         raise DiscoError(unknown("preset", name, list(PRESETS)))
-    asked = {} if committee is None or committee >= responses.n_models else {"committee_size": committee}
-    made = PRESETS[name](responses, asked, times)
+    asked = {} if committee is None else {"committee_size": committee}
+    made = PRESETS[name](responses, asked, metabench)
     if responses.probs is not None:
         return made
     kept = tuple(m for m in made.methods if not _needs_probabilities(m))
@@ -57,7 +60,7 @@ def _needs_probabilities(m: Method) -> bool:
     return isinstance(m, SSEPY) or (isinstance(m, Pair) and m.select == "anchor_conf")
 
 
-def _pair(name: str, select: str, predict: str, options: dict[str, Any] | None = None, **more: Any) -> Pair:
+def _pair(name: str, select: str, predict: str, options: Options | None = None, **more: Any) -> Pair:
     return Pair(name, select, predict, select_options=options or {}, **more)
 
 
@@ -65,7 +68,7 @@ def _random(predict: str) -> Pair:
     return _pair(f"random+{predict}", "uniform", predict, _STRATIFIED)
 
 
-def _table1(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+def _table1(responses: Responses, asked: Options, metabench: Times) -> Preset:
     """The language table (Table 1): every row."""
     return Preset(
         (
@@ -73,7 +76,7 @@ def _table1(responses: Responses, asked: dict[str, Any], times: float) -> Preset
             _random("gpirt"),
             _pair("anchor_irt+gpirt", "anchor_irt", "gpirt"),
             _pair("anchor_corr+gpirt", "anchor_corr", "gpirt"),
-            _pair("best_for_validation+ability_irt", "best_for_validation", "ability_irt", times=times),
+            _pair("best_for_validation+ability_irt", "best_for_validation", "ability_irt", times=metabench),
             _random("knn"),
             _random("forest"),
             _pair("pds+knn", "pds", "knn", asked),
@@ -84,7 +87,7 @@ def _table1(responses: Responses, asked: dict[str, Any], times: float) -> Preset
     )
 
 
-def _vision(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+def _vision(responses: Responses, asked: Options, metabench: Times) -> Preset:
     """The ImageNet table (Table 3): every row, and Lifelong with a threshold that one lucky guess does not decide."""
     return Preset(
         (
@@ -105,7 +108,7 @@ def _vision(responses: Responses, asked: dict[str, Any], times: float) -> Preset
     )
 
 
-def _curve(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+def _curve(responses: Responses, asked: Options, metabench: Times) -> Preset:
     """Error and rank over numbers of anchors (Figures 5 and 10)."""
     methods = (
         _random("direct"),
@@ -118,12 +121,12 @@ def _curve(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
     return Preset(methods, n_anchors=tuple(k for k in CURVE if k <= responses.n_items // 2))
 
 
-def _model_split(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+def _model_split(responses: Responses, asked: Options, metabench: Times) -> Preset:
     """Chronological against uniform split (Table 2a)."""
     return Preset((_pair("pds+forest", "pds", "forest", asked),), ("chronological", "iid"))
 
 
-def _stratification(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+def _stratification(responses: Responses, asked: Options, metabench: Times) -> Preset:
     """Equal numbers from every subtask, or not (Table 2b)."""
     return Preset(
         (
@@ -133,7 +136,7 @@ def _stratification(responses: Responses, asked: dict[str, Any], times: float) -
     )
 
 
-def _sources(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+def _sources(responses: Responses, asked: Options, metabench: Times) -> Preset:
     """How many source models are needed (Table 2c): the paper's 100, 200, 300 and all, as far as there are so many."""
     most = int(0.85 * responses.n_models)
     sizes = [n for n in (25, 50, 100, 200, 300) if n < most]
@@ -142,7 +145,7 @@ def _sources(responses: Responses, asked: dict[str, Any], times: float) -> Prese
     return Preset((*methods, _pair("pds+forest, all sources", "pds", "forest", asked)))
 
 
-def _reduction(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+def _reduction(responses: Responses, asked: Options, metabench: Times) -> Preset:
     """What signatures are reduced to (Table 2d)."""
 
     def row(name: str, **options: Any) -> Pair:
@@ -156,13 +159,13 @@ def _reduction(responses: Responses, asked: dict[str, Any], times: float) -> Pre
     return Preset(tuple(rows), note=note)
 
 
-def _prediction(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+def _prediction(responses: Responses, asked: Options, metabench: Times) -> Preset:
     """What maps signatures to scores (Table 2e)."""
     names = ("knn", "forest", "linear", "ridge", "lasso", "boosting", "mlp2", "mlp3")
     return Preset(tuple(_pair(f"pds+{name}", "pds", name, asked) for name in names))
 
 
-def _bootstrap(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+def _bootstrap(responses: Responses, asked: Options, metabench: Times) -> Preset:
     """Several chronological splits, drawn from 90 % of each side (Appendix D.2): the rows that its table has."""
     return Preset(
         (
@@ -177,18 +180,18 @@ def _bootstrap(responses: Responses, asked: dict[str, Any], times: float) -> Pre
     )
 
 
-def _performance(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+def _performance(responses: Responses, asked: Options, metabench: Times) -> Preset:
     """Targets better than all sources, without and with a gap (Appendix F)."""
     methods = (_random("direct"), _pair("pds+forest", "pds", "forest", asked))
     return Preset(methods, ("iid", "chronological", "top10", "top30"))
 
 
-def _versus(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+def _versus(responses: Responses, asked: Options, metabench: Times) -> Preset:
     """Direct evaluation against DISCO, for calibration (Appendix E) and the quality of ranks (Appendix C)."""
     return Preset((_random("direct"), _pair("pds+forest", "pds", "forest", asked)))
 
 
-def _all_sources_selection(responses: Responses, asked: dict[str, Any], times: float) -> Preset:
+def _all_sources_selection(responses: Responses, asked: Options, metabench: Times) -> Preset:
     """Our addition: lowest against highest disagreement, and committees of several sizes (Appendix I)."""
     sizes = [n for n in (10, 25, 50, 100, 200) if n < 0.85 * responses.n_models]
     rows = [_pair(f"pds+forest, committee {n}", "pds", "forest", {"committee_size": n}) for n in sizes]
@@ -196,7 +199,7 @@ def _all_sources_selection(responses: Responses, asked: dict[str, Any], times: f
     return Preset((*rows, _pair("lowest pds+forest", "pds", "forest", {"lowest": True})))
 
 
-PRESETS: dict[str, Callable[[Responses, dict[str, Any], float], Preset]] = {
+PRESETS: dict[str, Callable[[Responses, Options, Times], Preset]] = {
     "table1": _table1,
     "vision": _vision,
     "compression": _curve,
@@ -220,7 +223,7 @@ def request(
     anchors: str | None,
     *,
     committee: int | None = None,
-    times: float = 1.5,
+    metabench: Times = METABENCH,
 ) -> Preset:
     """What a command line asks for: presets and methods by name, with commas, and splits and counts that override.
 
@@ -232,13 +235,16 @@ def request(
     notes: list[str] = []
     for name in [n.strip() for n in names.split(",")]:
         if name in PRESETS:
-            made = [preset(name, r, committee=committee, times=times) for r in responses.values()]
+            made = [preset(name, r, committee=committee, metabench=metabench) for r in responses.values()]
             common = [m for m in made[0].methods if all(m in p.methods for p in made)]
             methods += [m for m in common if m not in methods]
             splits += [s for s in made[0].splits if s not in splits]
-            counts += [k for k in made[0].n_anchors if k not in counts]
+            counts += [k for k in made[0].n_anchors if k not in counts and all(k in p.n_anchors for p in made)]
             notes += [p.note for p in made if p.note and p.note not in notes]
-        else:
+            some = [m.name for p in made for m in p.methods if m not in common]
+            if some:
+                notes.append(f"left out, as not every benchmark allows them: {', '.join(dict.fromkeys(some))}")
+        elif name not in [m.name for m in methods]:
             methods.append(method(name))
     chosen = tuple(s.strip() for s in split.split(",")) if split else tuple(splits) or ("iid",)
     return Preset(tuple(methods), chosen, _counts(anchors) or tuple(counts) or (100,), "; ".join(notes))
@@ -249,3 +255,17 @@ def _counts(text: str | None) -> tuple[int, ...]:
         return tuple(int(n) for n in text.split(",")) if text else ()
     except ValueError:
         raise DiscoError(f"--anchors takes whole numbers with commas, such as 10,30,60,100, not '{text}'") from None
+
+
+def metabench_times(text: str) -> dict[str, float]:
+    """``"1.5,hellaswag=4.5"`` as what presets take. Raises DiscoError for what is no number above 0."""
+    out: dict[str, float] = {}
+    for pair in text.split(","):
+        name, equals, value = pair.rpartition("=")
+        try:
+            out[name.strip() if equals else ""] = number = float(value)
+        except ValueError:
+            number = 0.0
+        if not 0 < number < 1e6:
+            raise DiscoError(f"--metabench takes numbers above 0 such as 1.5 or 1.5,hellaswag=4.5, not '{text}'")
+    return {"": 1.0, **out}

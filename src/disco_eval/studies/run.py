@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -241,7 +241,7 @@ def _predict(unit: _Unit, m: Method, source: Responses, target: Responses) -> pl
         part = source
         if m.n_sources is not None:
             part = once(source, ("part", *keys, m.n_sources), lambda: m.sources(source, _rng("sources", *keys)))
-        n_sources, n_anchors = part.n_models, m.count(unit.n_anchors, source.n_items)
+        n_sources, n_anchors = part.n_models, m.count(unit.n_anchors, source.n_items, scene.benchmark)
 
         def choose() -> tuple[Any, float]:
             start = time.perf_counter()
@@ -298,8 +298,14 @@ def _source(scene: _Scene, token: str) -> tuple[Responses, Responses]:
 def _near(responses: Responses) -> Responses:
     """In memory if that is little: every method takes its anchors out again, and unpacking a store takes longer."""
     array = responses.correct if responses.probs is None else responses.probs
-    size = int(np.prod(array.shape)) * array.dtype.itemsize
-    return responses.load() if size <= _IN_MEMORY else responses
+    if isinstance(array, np.ndarray) or int(np.prod(array.shape)) * array.dtype.itemsize > _IN_MEMORY:
+        return responses
+    # block by block: read at once, a store takes several times its size
+    starts = range(0, responses.n_items, array.item_block)
+    parts = [responses.pick(items=np.arange(a, min(a + array.item_block, responses.n_items))) for a in starts]
+    correct = np.concatenate([cast(Array, p.correct) for p in parts], axis=1)
+    probs = None if responses.probs is None else np.concatenate([cast(Array, p.probs) for p in parts], axis=1)
+    return Responses(responses.models, responses.items, correct, probs)
 
 
 def _source_key(scene: _Scene) -> str:
