@@ -11,7 +11,7 @@ import sys
 import typer
 
 from ..errors import DiscoError
-from . import anchors, condense, cost, demo, estimate, imports, info, report, run, study
+from . import anchors, condense, cost, demo, estimate, imports, info, report, run, study, watch
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -31,6 +31,7 @@ app.command("study")(study.study)
 app.command("cost")(cost.cost)
 app.add_typer(report.app, name="report")
 app.command("run")(run.run)
+app.command("watch")(watch.watch)
 
 
 @app.callback(invoke_without_command=True)

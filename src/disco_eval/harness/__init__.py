@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .callback import DiscoCallback
     from .prompts import Settings
     from .run import load_model, run_anchors
 
-_HOME = {"Settings": "prompts", "load_model": "run", "run_anchors": "run"}
+_HOME = {"DiscoCallback": "callback", "Settings": "prompts", "load_model": "run", "run_anchors": "run"}
 
-__all__ = ["Settings", "load_model", "run_anchors"]
+__all__ = ["DiscoCallback", "Settings", "load_model", "run_anchors"]
 
 
 def __getattr__(name: str) -> Any:

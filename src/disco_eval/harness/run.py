@@ -29,10 +29,9 @@ def load_model(model: str, model_args: str, batch_size: int | str | None = None,
     options = {"batch_size": batch_size or 1, "max_batch_size": None, "device": device}
     try:
         return get_model(model).create_from_arg_string(model_args, options)
-    except (OSError, ValueError, KeyError, ImportError) as e:
-        raise DiscoError(
-            f"lm_eval cannot load the model '{model}' with '{model_args}': {' '.join(str(e).split())[:300]}"
-        ) from None
+    except Exception as e:  # models are third-party code of many kinds, which raise errors of any kind
+        why = " ".join(f"{type(e).__name__}: {e}".split())[:300]
+        raise DiscoError(f"lm_eval cannot load the model '{model}' with '{model_args}': {why}") from None
 
 
 def run_anchors(
@@ -42,6 +41,7 @@ def run_anchors(
     *,
     name: str,
     settings: Settings | None = None,
+    tasks: list[AnchorTask] | None = None,
     progress: Progress | None = None,
 ) -> Responses:
     """A model's answers to the anchors, with the very prompts of a full run.
@@ -53,6 +53,7 @@ def run_anchors(
     out : folder for the model's rows, in lm_eval's own layout. A run that was interrupted goes on there.
     name : what to call the model. Another name in the same folder is refused.
     settings : how prompts are made; as the sources' runs by default.
+    tasks : the anchors' requests where they were built before (`anchor_tasks`), for the same model family again.
 
     Raises
     ------
@@ -62,7 +63,7 @@ def run_anchors(
         The anchors are not documents of lm_eval, a task is unknown, or ``out`` holds another model's run.
     """
     folder = Path(out)
-    tasks = list(anchor_tasks(condensation, settings or Settings(), lm))
+    tasks = tasks or list(anchor_tasks(condensation, settings or Settings(), lm))
     run = _start(folder, name, condensation, tasks)
     total, done = len(condensation.anchors), 0
     for one in tasks:
@@ -137,9 +138,17 @@ def _answer(one: AnchorTask, documents: list[int], lm: Any) -> list[dict[str, An
     requests = [r for d in documents for r in one.requests[d]]
     kinds: dict[str, list[Any]] = {}
     for request in requests:
+        request.resps, request.filtered_resps = [], {}
         kinds.setdefault(request.request_type, []).extend([request] * (request.repeats or 1))
     for kind, asked in kinds.items():
-        for request, answer in zip(asked, getattr(lm, kind)(asked), strict=True):
+        try:
+            answers = getattr(lm, kind)(asked)
+        except (RuntimeError, ValueError, OSError) as e:  # out of memory, a server that is gone, a device that failed
+            why = " ".join(f"{type(e).__name__}: {e}".split())[:300]
+            raise DiscoError(
+                f"the model failed on '{one.name}' ({why}); what it has answered is kept, run again"
+            ) from e
+        for request, answer in zip(asked, answers, strict=True):
             request.resps.append(answer)
     one.task._instances = requests
     one.task.apply_filters()

@@ -1,0 +1,127 @@
+"""Checkpoints of a training run, each estimated once as it appears."""
+
+from __future__ import annotations
+
+import csv
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from ..condensation import Condensation, Estimate
+from ..errors import DiscoError, FormatError
+from ..files import new_file
+from .prompts import AnchorTask, Settings, anchor_tasks
+from .run import load_model, run_anchors
+
+TABLE = "checkpoints.csv"
+_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One checkpoint on the learning curve; ``step`` is the last number in its name, or its place in line."""
+
+    checkpoint: str
+    step: int
+    score: float
+    low: float
+    high: float
+    flags: str
+    seconds: float
+
+    @classmethod
+    def of(cls, checkpoint: str, step: int, estimate: Estimate, seconds: float) -> Point:
+        return cls(checkpoint, step, estimate.score, estimate.low, estimate.high, " ".join(estimate.flags), seconds)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What to estimate and how: ``model_args`` are added to ``pretrained=CHECKPOINT``."""
+
+    condensation: Condensation
+    checkpoints: Path
+    out: Path
+    model: str = "hf"
+    model_args: str = ""
+    batch_size: str | None = None
+    device: str | None = None
+    settings: Settings = field(default_factory=Settings)
+    level: float = 0.9
+    settle_s: float = 10.0
+
+    def points(self) -> list[Point]:
+        """The table so far, by step."""
+        return read_points(self.out / TABLE)
+
+    def waiting(self) -> list[Path]:
+        """Checkpoints that are complete and not in the table, by step.
+
+        A folder counts as complete when it holds a config and weights and nothing in it changed for ``settle_s``
+        seconds.
+        """
+        done = {p.checkpoint for p in self.points()}
+        folders = [p for p in self.checkpoints.iterdir() if p.is_dir() and p.name not in done]
+        return sorted((p for p in folders if _complete(p, self.settle_s)), key=lambda p: (_step(p.name, 0), p.name))
+
+    def estimate_waiting(self, failed: Callable[[Path, DiscoError], None]) -> Iterator[Point]:
+        """Estimate every waiting checkpoint; each is in the table before the next begins."""
+        tasks: list[AnchorTask] | None = None
+        for checkpoint in self.waiting():
+            started = time.perf_counter()
+            try:
+                args = ",".join(filter(None, (f"pretrained={checkpoint}", self.model_args)))
+                lm = load_model(self.model, args, self.batch_size, self.device)
+                tasks = tasks or list(anchor_tasks(self.condensation, self.settings, lm))
+                answers = run_anchors(
+                    self.condensation, lm, self.out / "answers" / checkpoint.name, name=checkpoint.name, tasks=tasks
+                )
+                (estimate,) = self.condensation.estimate(answers, self.level)
+            except DiscoError as e:
+                failed(checkpoint, e)
+                continue
+            before = self.points()
+            step = _step(checkpoint.name, len(before))
+            point = Point.of(checkpoint.name, step, estimate, time.perf_counter() - started)
+            write_points([*before, point], self.out / TABLE)
+            yield point
+
+
+def read_points(file: Path) -> list[Point]:
+    """A table that `write_points` wrote; none if there is no file."""
+    if not file.exists():
+        return []
+    try:
+        with file.open(newline="", encoding="utf-8") as lines:
+            return [
+                Point(**{f.name: _cast(f.name, row[f.name]) for f in fields(Point)}) for row in csv.DictReader(lines)
+            ]
+    except (KeyError, ValueError, TypeError) as e:
+        raise FormatError(f"'{file}' is not a table of checkpoints ({e}); delete it to begin anew") from None
+
+
+def write_points(points: list[Point], file: Path) -> None:
+    """The table, by step, written whole or not at all."""
+    with new_file(file) as draft, draft.open("w", newline="", encoding="utf-8") as lines:
+        writer = csv.DictWriter(lines, [f.name for f in fields(Point)])
+        writer.writeheader()
+        writer.writerows(asdict(p) for p in sorted(points, key=lambda p: (p.step, p.checkpoint)))
+
+
+def _cast(name: str, text: str) -> Any:
+    return int(text) if name == "step" else text if name in ("checkpoint", "flags") else float(text)
+
+
+def _complete(folder: Path, settle_s: float) -> bool:
+    files = [f for f in folder.rglob("*") if f.is_file()]
+    weights = [f for pattern in _WEIGHTS for f in folder.glob(pattern)]
+    if not weights or not (folder / "config.json").is_file():
+        return False
+    return time.time() - max(f.stat().st_mtime for f in files) >= settle_s
+
+
+def _step(name: str, otherwise: int) -> int:
+    numbers = re.findall(r"\d+", name)
+    return int(numbers[-1]) if numbers else otherwise

@@ -1,0 +1,132 @@
+"""Learning curves: checkpoints watched, and a callback inside a real training loop."""
+
+import csv
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.harness.conftest import DISCO, OFFLINE, run
+
+
+@pytest.fixture
+def checkpoints(toy, tmp_path):
+    """Three checkpoints of a training run, out of order, and one that is not complete."""
+    for step, source in ((1000, "m09"), (200, "m10"), (30, "m11")):
+        shutil.copytree(toy / "models" / source, tmp_path / "training" / f"checkpoint-{step}")
+    (tmp_path / "training" / "checkpoint-2000").mkdir()
+    return tmp_path / "training"
+
+
+def watch(toy, checkpoints, *more, status=0):
+    return run(
+        DISCO, "watch", "toy-18", checkpoints, "--tasks-path", "tasks", "--device", "cpu",
+        "--model-args", "dtype=float32", "--out", checkpoints.parent / "curve", "--once", *more, cwd=toy, status=status,
+    )  # fmt: skip
+
+
+def table(checkpoints):
+    with (checkpoints.parent / "curve" / "checkpoints.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_each_checkpoint_is_estimated_once(toy, checkpoints):
+    record = json.loads(watch(toy, checkpoints, "--json").stdout)
+    assert [p["step"] for p in record["points"]] == [30, 200, 1000]
+    assert all(p["low"] <= p["score"] <= p["high"] for p in record["points"])
+    picture = checkpoints.parent / "curve" / "learning-curve.png"
+    assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    first = table(checkpoints)
+    shutil.copytree(toy / "models" / "m08", checkpoints / "checkpoint-3000")
+    watch(toy, checkpoints)
+    assert table(checkpoints)[:3] == first  # times included: they were not run again
+    assert [r["step"] for r in table(checkpoints)] == ["30", "200", "1000", "3000"]
+    full = run(DISCO, "estimate", "toy-18", "toy.zarr", "--json", cwd=toy)
+    expected = {e["model"].rpartition("/")[2]: e["score"] for e in json.loads(full.stdout)["estimates"]}
+    assert float(table(checkpoints)[0]["score"]) == pytest.approx(expected["m11"], abs=1e-5)
+
+
+def test_killed_it_goes_on_and_waits_for_more(toy, checkpoints):
+    out = checkpoints.parent / "curve"
+    command = [
+        DISCO,
+        "watch",
+        "toy-18",
+        checkpoints,
+        "--tasks-path",
+        "tasks",
+        "--device",
+        "cpu",
+        "--model-args",
+        "dtype=float32",
+    ]
+    command += ["--out", out, "--settle", "0", "--interval", "0.2"]
+    process = subprocess.Popen(
+        list(map(str, command)), cwd=toy, env=OFFLINE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    while process.poll() is None and not (out / "checkpoints.csv").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    before = table(checkpoints)
+    assert before
+    watch(toy, checkpoints)
+    assert len(table(checkpoints)) == 3
+    assert [r for r in table(checkpoints) if r in before] == before
+
+
+def test_a_broken_checkpoint_is_named_and_the_others_are_done(toy, checkpoints):
+    (checkpoints / "checkpoint-200" / "model.safetensors").write_bytes(b"\x00" * 64)
+    done = watch(toy, checkpoints, status=2)
+    assert "1 checkpoints failed: checkpoint-200" in done.stderr
+    assert len(table(checkpoints)) == 2
+
+
+def test_folders_without_checkpoints(toy, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert "holds no complete checkpoint" in watch(toy, tmp_path / "empty", status=2).stderr
+    assert "is not a folder" in watch(toy, tmp_path / "nothing", status=2).stderr
+
+
+TRAINING = """
+import sys, json, torch
+from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast, Trainer, TrainingArguments
+from disco_eval.harness import DiscoCallback
+toy, out = sys.argv[1:]
+model = GPT2LMHeadModel.from_pretrained(f"{toy}/models/m11")
+tokenizer = PreTrainedTokenizerFast.from_pretrained(f"{toy}/models/m11")
+rows = [tokenizer("the river is blue and the lamp is red")["input_ids"]] * 24
+data = [{"input_ids": r, "labels": r} for r in rows]
+arguments = TrainingArguments(out, max_steps=6, per_device_train_batch_size=4, save_steps=3, report_to=[], use_cpu=True,
+                              logging_steps=2, disable_tqdm=True, learning_rate=1e-2)
+trainer = Trainer(model, arguments, train_dataset=data, processing_class=tokenizer)
+every = int(sys.argv[3]) if sys.argv[3:] else None
+callback = DiscoCallback(f"{toy}/toy-18", trainer, tasks_path=f"{toy}/tasks", every=every)
+trainer.add_callback(callback)
+trainer.train()
+assert model.training
+print("RESULT", json.dumps([r for r in trainer.state.log_history if "disco/score" in r]))
+"""
+
+
+@pytest.mark.parametrize("every", [None, 2])
+def test_the_callback_logs_estimates_in_a_real_training_loop(toy, tmp_path, every):
+    script = TRAINING.replace("sys.argv[1:]", "sys.argv[1:3]")
+    done = run(sys.executable, "-c", script, toy, tmp_path / "out", *([every] if every else []), cwd=tmp_path)
+    (line,) = [x for x in done.stdout.splitlines() if x.startswith("RESULT")]
+    logged = json.loads(line.removeprefix("RESULT"))
+    assert [r["step"] for r in logged] == ([2, 4, 6] if every else [3, 6])
+    assert all(0 <= r["disco/low"] <= r["disco/score"] <= r["disco/high"] <= 1 for r in logged)
+    assert (tmp_path / "out" / "disco" / "step-6" / "results_anchors.json").exists()
+    if not every:
+        saved = tmp_path / "out" / "checkpoint-6"
+        again = run(
+            DISCO, "run", "toy-18", "--model-args", f"pretrained={saved},dtype=float32", "--tasks-path", "tasks",
+            "--device", "cpu", "--out", tmp_path / "again", "--json", cwd=toy,
+        )  # fmt: skip
+        score = json.loads(again.stdout)["estimates"][0]["score"]
+        assert logged[-1]["disco/score"] == pytest.approx(score, abs=1e-4)
