@@ -11,7 +11,7 @@ import sys
 import typer
 
 from ..errors import DiscoError
-from . import anchors, condense, demo, estimate, imports, info, run, watch
+from . import anchors, condense, cost, demo, estimate, imports, info, report, run, study, watch
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -27,6 +27,9 @@ app.command("info")(info.info)
 app.command("condense")(condense.condense)
 app.command("anchors")(anchors.anchors)
 app.command("estimate")(estimate.estimate)
+app.command("study")(study.study)
+app.command("cost")(cost.cost)
+app.add_typer(report.app, name="report")
 app.command("run")(run.run)
 app.command("watch")(watch.watch)
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Turn results that exist into a store: npz, table, lm-eval, leaderboard, lighteval, helm, opencompass, timm.",
+    help="Turn results that exist into a store: npz, table, lm-eval, leaderboard, lighteval, helm, opencompass, timm, "
+    "authors.",
     rich_markup_mode="markdown",
 )
 
@@ -66,6 +67,23 @@ def table(
         if not ours or not theirs:
             raise DiscoError(f"--column takes OURS=THEIRS, such as item=question_id, not '{pair}'")
     _write(read_table(source, {ours: theirs for ours, _, theirs in names}), out, overwrite, as_json)
+
+
+@app.command("authors", epilog="Example: **disco import authors model_outputs.pickle --out stores**")
+def authors(
+    source: Source,
+    out: Annotated[Path, typer.Option("--out", help="The folder to write one store per benchmark to.")],
+    weights: Annotated[
+        str, typer.Option("--weights", help="subtasks (score = mean of subtasks' means) or items (all count the same).")
+    ] = "subtasks",
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Read the DISCO authors' 3 GB pickle of MMLU, HellaSwag, WinoGrande and ARC; code in it is refused, never run."""
+    from ..io import read_authors
+
+    for name, responses in read_authors(source, weights).items():
+        _write(responses, out / f"{name}.zarr", overwrite, as_json)
 
 
 @app.command("lm-eval", epilog="Example: **disco import lm-eval outputs/ --out mmlu.zarr**")

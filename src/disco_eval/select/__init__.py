@@ -6,12 +6,23 @@ from collections.abc import Callable
 
 from ..errors import DiscoError, unknown
 from .anchors import Anchors
+from .clustered import anchor_conf, anchor_corr, anchor_irt
 from .disagreement import jsd, pds
+from .searched import best_for_validation, every_kth
 from .uniform import uniform
 
 Selector = Callable[..., Anchors]
 
-SELECTORS: dict[str, Selector] = {"uniform": uniform, "pds": pds, "jsd": jsd}
+SELECTORS: dict[str, Selector] = {
+    "uniform": uniform,
+    "pds": pds,
+    "jsd": jsd,
+    "anchor_conf": anchor_conf,
+    "anchor_corr": anchor_corr,
+    "anchor_irt": anchor_irt,
+    "best_for_validation": best_for_validation,
+    "every_kth": every_kth,
+}
 
 
 def selector(name: str) -> Selector:
@@ -21,4 +32,16 @@ def selector(name: str) -> Selector:
     return SELECTORS[name]
 
 
-__all__ = ["SELECTORS", "Anchors", "jsd", "pds", "selector", "uniform"]
+__all__ = [
+    "SELECTORS",
+    "Anchors",
+    "anchor_conf",
+    "anchor_corr",
+    "anchor_irt",
+    "best_for_validation",
+    "every_kth",
+    "jsd",
+    "pds",
+    "selector",
+    "uniform",
+]
