@@ -22,8 +22,8 @@ folder, name, epochs = sys.argv[1], sys.argv[2], int(sys.argv[3])
 samples = [Sample(id=i + 1, input=f"Say {i}", target=str(i)) for i in range(4)]
 outputs = [ModelOutput.from_content("mockllm/model", str(k % 4 if k % 3 else 99)) for k in range(4 * epochs)]
 task = Task(dataset=samples, scorer=match(location="exact"), name="toy")
-(log,) = eval(task, model=get_model("mockllm/" + name, custom_outputs=outputs), log_dir=folder, epochs=epochs, display="none",
-              max_connections=1, max_samples=1)
+model = get_model("mockllm/" + name, custom_outputs=outputs)
+(log,) = eval(task, model=model, log_dir=folder, epochs=epochs, display="none", max_connections=1, max_samples=1)
 print("GRADES", [s.scores["match"].value for s in log.samples], log.status)
 """
 

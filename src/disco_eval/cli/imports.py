@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Turn results that exist into a store: npz, table, lm-eval, leaderboard, lighteval, inspect, helm, opencompass, timm, "
-    "authors.",
+    help="Turn results that exist into a store: npz, table, lm-eval, leaderboard, lighteval, inspect, helm, "
+    "opencompass, timm, authors.",
     rich_markup_mode="markdown",
 )
 
