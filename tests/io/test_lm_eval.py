@@ -169,7 +169,7 @@ def test_two_runs_of_a_model(tmp_path):
         (json.dumps(row(0, [-1, -2], 0)) + "\n{}\n", r"line 2"),
         (
             json.dumps(row(0, [-1, -2], 0)) + "\n" + json.dumps({**row(1, [-1, -2], 0), "acc": 3.0}),
-            r"line 2: the metric is 3.0",
+            r"line 2: the grade is 3.0",
         ),
         (
             json.dumps(row(0, [-1, -2], 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,15 +12,23 @@ from ..errors import DiscoError
 from .common import Json, Overwrite, print_json, progress
 
 if TYPE_CHECKING:
+    from ..io.importing import Reader
     from ..responses import Responses
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Turn results that exist into a store: npz, table, lm-eval, authors.",
+    help="Turn results that exist into a store: npz, table, lm-eval, leaderboard, lighteval, helm, opencompass, timm, "
+    "authors.",
     rich_markup_mode="markdown",
 )
 
 Out = Annotated[Path, typer.Option("--out", help="The store to write.")]
+Store = Annotated[Path, typer.Option("--out", help="The store to write, or to add models to.")]
+Runs = Annotated[list[Path], typer.Argument(help="Files or folders that the tool wrote, any number of models.")]
+Metric = Annotated[str | None, typer.Option("--metric", help="What counts as right: acc, acc_norm, ...")]
+Drift = Annotated[
+    bool, typer.Option("--allow-prompt-drift", help="Mix runs that asked the same items with other prompts.")
+]
 Source = Annotated[Path, typer.Argument(help="The file to read.")]
 
 
@@ -88,28 +97,87 @@ def lm_eval(
         bool,
         typer.Option("--length-normalised", help="Divide log-likelihoods by the choice's length before the softmax."),
     ] = False,
-    allow_prompt_drift: Annotated[
-        bool, typer.Option("--allow-prompt-drift", help="Mix runs that asked the same items with other prompts.")
-    ] = False,
+    allow_prompt_drift: Drift = False,
     as_json: Json = False,
 ) -> None:
     """Read outputs of lm-evaluation-harness, any number of models.
 
     Models already in the store are skipped, so an interrupted import goes on, and new runs are added to an old store.
     """
-    from ..io.importing import import_models
     from ..io.lm_eval import check_same_items, find_runs, read_run
-    from ..store import open_responses
 
     found = find_runs(runs)
     readers = [
         (run.model, lambda run=run: read_run(run, metric=metric, length_normalised=length_normalised)) for run in found
     ]
+    _import(readers, out, lambda a, b: check_same_items(a, b, allow_prompt_drift), allow_prompt_drift, as_json)
+
+
+@app.command("lighteval", epilog="Example: **disco import lighteval results/details --out mine.zarr**")
+@app.command("leaderboard", epilog="Example: **disco import leaderboard details_org__model --out mine.zarr**")
+def details(
+    runs: Runs, out: Store, metric: Metric = None, allow_prompt_drift: Drift = False, as_json: Json = False
+) -> None:
+    """Read parquet details of lighteval or of the Open LLM Leaderboard (v1; v2 has lm-eval's files)."""
+    from ..io import others
+
+    _several(others.details(runs, metric=metric), out, allow_prompt_drift, as_json)
+
+
+@app.command("helm", epilog="Example: **disco import helm benchmark_output/runs/mine --out mine.zarr**")
+def helm(
+    runs: Runs, out: Store, metric: Metric = None, allow_prompt_drift: Drift = False, as_json: Json = False
+) -> None:
+    """Read run folders of HELM."""
+    from ..io import others
+
+    _several(others.helm(runs, metric=metric), out, allow_prompt_drift, as_json)
+
+
+@app.command(
+    "opencompass", epilog="Example: **disco import opencompass outputs/default/20260101_000000 --out mine.zarr**"
+)
+def opencompass(runs: Runs, out: Store, allow_prompt_drift: Drift = False, as_json: Json = False) -> None:
+    """Read predictions of OpenCompass: right or wrong (its perplexities are per token, so no probabilities)."""
+    from ..io import others
+
+    _several(others.opencompass(runs), out, allow_prompt_drift, as_json)
+
+
+@app.command("timm", epilog="Example: **disco import timm *.parquet --labels val.csv --out imagenet.zarr**")
+def timm(
+    runs: Runs,
+    out: Store,
+    labels: Annotated[Path, typer.Option("--labels", help="CSV with columns filename, label (the class's number).")],
+    as_json: Json = False,
+) -> None:
+    """Read parquet files of timm's inference.py --topk 0 --output-type prob --results-format parquet, one a model."""
+    from ..io import others
+
+    _several(others.timm(runs, labels), out, False, as_json)
+
+
+def _several(readers: Iterable[tuple[str, Reader]], out: Path, allow_prompt_drift: bool, as_json: bool) -> None:
+    from ..io.importing import check_items
+
+    _import(readers, out, lambda a, b: check_items(a, b, allow_prompt_drift), allow_prompt_drift, as_json)
+
+
+def _import(
+    readers: Iterable[tuple[str, Reader]],
+    out: Path,
+    check: Callable[[Responses, Responses], None],
+    allow_prompt_drift: bool,
+    as_json: bool,
+) -> None:
+    from ..io.importing import import_models
+    from ..store import open_responses
+
     with progress() as tell:
         done = import_models(
             readers,
             out,
-            check=lambda first, other: check_same_items(first, other, allow_prompt_drift),
+            check=check,
             allow_prompt_drift=allow_prompt_drift,
             progress=lambda name: tell(f"reading {name}", 0, 0),
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import AlignmentError, some
 from ..responses import Items, Models, Responses
 from ..store import append_models, open_responses
 
@@ -60,6 +61,22 @@ def import_models(
     if batch:
         _write(batch, store, allow_prompt_drift)
     return Imported(added, skipped)
+
+
+def check_items(first: Responses, other: Responses, allow_prompt_drift: bool) -> None:
+    """Refuse a second model that answered other items, or the same items with other prompts (by digest)."""
+    a, b = str(first.models.ids[0]), str(other.models.ids[0])
+    for who, ours, theirs in ((b, first, other), (a, other, first)):
+        lacks = np.setdiff1d(ours.items.ids, theirs.items.ids)
+        if len(lacks):
+            raise AlignmentError(f"'{who}' has no answers to {len(lacks)} items, such as {some(lacks)}")
+    aligned = other.align(first.items.ids)
+    differs = (first.items.digest != aligned.items.digest) & (first.items.digest != "") & (aligned.items.digest != "")
+    if differs.any() and not allow_prompt_drift:
+        raise AlignmentError(
+            f"'{b}' answered {differs.sum()} of {len(differs)} items with other prompts than '{a}', such as "
+            f"{some(first.items.ids[differs])}. To mix them all the same: --allow-prompt-drift"
+        )
 
 
 def _write(batch: list[Responses], store: Path, allow_prompt_drift: bool) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,9 +19,10 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
-from ..responses import Items, Models, Responses
+from ..errors import AlignmentError, DiscoError, FormatError, some
+from ..responses import Responses
 from .importing import join
+from .records import Record, grade_of, loglikelihoods_of, one_model, read_json
 
 Array = NDArray[Any]
 
@@ -50,18 +50,6 @@ class _Doc(msgspec.Struct):
     disco_item: str | None = None  # set in frozen-prompt task folders: the item that the prompt belongs to
 
 
-@dataclass
-class _Answers:
-    """What is kept of a samples file, row by row."""
-
-    ids: list[str] = field(default_factory=list)
-    subtask: list[str] = field(default_factory=list)
-    digests: list[str] = field(default_factory=list)
-    loglikelihoods: list[list[float] | None] = field(default_factory=list)
-    grades: list[float] = field(default_factory=list)
-    labels: list[int | None] = field(default_factory=list)
-
-
 def find_runs(paths: Iterable[str | Path]) -> list[Run]:
     """Every run in some output folders, however deep; later files of the same model add tasks.
 
@@ -82,7 +70,9 @@ def find_runs(paths: Iterable[str | Path]) -> list[Run]:
 
 
 def _add(runs: dict[str, Run], file: Path) -> None:
-    about = _json(file)
+    about = read_json(file)
+    if not isinstance(about, dict) or "results" not in about:
+        raise FormatError(f"'{file}' is not a results file of lm_eval (no 'results' in it)")
     model = _model_name(about, file)
     stamp = file.stem.removeprefix("results")
     samples = {
@@ -115,15 +105,17 @@ def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = F
     Raises FormatError where a row cannot be read or lacks the metric, naming file and line; ValidationError where a
     log-likelihood is NaN.
     """
-    rows = _Answers()
+    records: list[Record] = []
     for task in sorted(run.samples):
-        _read_task(rows, task, run.samples[task], metric, length_normalised)
-    twice = len(rows.ids) - len(set(rows.ids))
-    if twice:
-        names, counts = np.unique(rows.ids, return_counts=True)
-        raise AlignmentError(f"'{run.model}' has answers to {twice} items twice: {some(names[counts > 1])}")
-    order = sorted(range(len(rows.ids)), key=lambda k: _natural(rows.ids[k]))
-    return _responses(run, rows, order, metric, length_normalised)
+        records += _read_task(task, run.samples[task], metric, length_normalised)
+    provenance = {
+        "harness": "lm-eval",
+        "metric": metric or "default",
+        "length_normalised": length_normalised,
+        "models": {run.model: _about_run(run)},
+    }
+    revision = str((run.about.get("config") or {}).get("model_revision") or "")
+    return one_model(run.model, records, provenance, revision=revision)
 
 
 def read_lm_eval(
@@ -179,7 +171,8 @@ def _settings(first: Responses, other: Responses) -> str:
 # ---- one samples file ------------------------------------------------------------------------------------------
 
 
-def _read_task(rows: _Answers, task: str, file: Path, metric: str | None, length_normalised: bool) -> None:
+def _read_task(task: str, file: Path, metric: str | None, length_normalised: bool) -> list[Record]:
+    records: list[Record] = []
     decoder: msgspec.json.Decoder[Any] | None = None
     wanted_filter, mutual = "", False
     for number, line in _lines(file):
@@ -190,7 +183,7 @@ def _read_task(rows: _Answers, task: str, file: Path, metric: str | None, length
             row = decoder.decode(line)
             if row.filter != wanted_filter:  # the same document under another filter
                 continue
-            _keep(rows, task, row, mutual, length_normalised)
+            records.append(_record(task, row, mutual, length_normalised))
         except (msgspec.MsgspecError, KeyError, TypeError, IndexError, ValueError, RecursionError) as e:
             if isinstance(e, DiscoError):
                 raise type(e)(f"'{file}', line {number}: {e}") from None
@@ -198,6 +191,7 @@ def _read_task(rows: _Answers, task: str, file: Path, metric: str | None, length
             raise FormatError(f"'{file}', line {number}: {why[:160]}. Run the evaluation again.") from None
     if decoder is None:
         raise FormatError(f"'{file}' is empty; the run did not finish")
+    return records
 
 
 def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
@@ -236,21 +230,17 @@ def _row_type(metric: str) -> type[msgspec.Struct]:
     )
 
 
-def _keep(rows: _Answers, task: str, row: Any, mutual: bool, length_normalised: bool) -> None:
+def _record(task: str, row: Any, mutual: bool, length_normalised: bool) -> Record:
     arguments = _arguments(row.arguments)
     item = row.doc.disco_item if row.doc is not None and row.doc.disco_item else f"{task}/{row.doc_id}"
     digest = digest_of(arguments)
-    ll = _loglikelihoods(row.filtered_resps, mutual)
+    ll, grade, label = _loglikelihoods(row.filtered_resps, mutual), grade_of(row.grade), None
     if ll is not None:
         arguments = arguments[: len(ll)]
         if length_normalised:
             ll = [x / max(1, len(_choice(a))) for x, a in zip(ll, arguments, strict=True)]
-    rows.ids.append(item)
-    rows.subtask.append(item.rpartition("/")[0])
-    rows.digests.append(digest)
-    rows.loglikelihoods.append(ll)
-    rows.grades.append(_grade(row.grade))
-    rows.labels.append(None if ll is None else _label(row.target, arguments, ll, rows.grades[-1]))
+        label = _label(row.target, arguments, ll, grade)
+    return Record(item, item.rpartition("/")[0], grade, digest, ll, label)
 
 
 def digest_of(arguments: Iterable[Sequence[Any]]) -> str:
@@ -276,22 +266,12 @@ def _loglikelihoods(resps: Any, mutual: bool) -> list[float] | None:
     """
     if not isinstance(resps, list) or len(resps) < 2 or not all(isinstance(r, list) and len(r) == 2 for r in resps):
         return None
-    values = [float(r[0]) for r in (resps[: len(resps) // 2] if mutual else resps)]
-    if any(np.isnan(v) for v in values):
-        raise ValidationError("a log-likelihood is NaN; the model overflowed, run it in another precision")
-    return values
+    return loglikelihoods_of([r[0] for r in (resps[: len(resps) // 2] if mutual else resps)])
 
 
 def _choice(argument: Sequence[Any]) -> str:
     """The choice's own text: the continuation without the delimiter that lm_eval puts before it."""
     return str(argument[1]).removeprefix(" ")
-
-
-def _grade(value: Any) -> float:
-    grade = float(value)
-    if not 0 <= grade <= 1:
-        raise ValidationError(f"the metric is {grade}, expected 0 to 1; choose another with --metric")
-    return grade
 
 
 def _label(target: Any, arguments: list[list[Any]], ll: list[float], grade: float) -> int | None:
@@ -312,38 +292,7 @@ def _label(target: Any, arguments: list[list[Any]], ll: list[float], grade: floa
     return 1 - best if grade == 0 and len(ll) == 2 else None
 
 
-# ---- from rows to responses ------------------------------------------------------------------------------------
-
-
-def _responses(run: Run, rows: _Answers, order: list[int], metric: str | None, length_normalised: bool) -> Responses:
-    def column(values: list[Any]) -> list[Any]:
-        return [values[k] for k in order]
-
-    lls, labels = column(rows.loglikelihoods), column(rows.labels)
-    known = all(ll is not None for ll in lls)
-    labelled = known and all(label is not None for label in labels)
-    items = Items(
-        column(rows.ids),
-        subtask=column(rows.subtask),
-        digest=column(rows.digests),
-        n_choices=[len(ll) for ll in lls] if known else None,
-        label=labels if labelled else None,
-    )
-    models = Models([run.model], revision=[str((run.about.get("config") or {}).get("model_revision") or "")])
-    provenance = {
-        "harness": "lm-eval",
-        "metric": metric or "default",
-        "length_normalised": length_normalised,
-        "models": {run.model: _about_run(run)},
-    }
-    grades = np.array([column(rows.grades)], np.float32)
-    if not known:
-        return Responses(models, items, grades, None, provenance)
-    table = np.full((1, len(lls), max(map(len, lls))), -np.inf)
-    for i, ll in enumerate(lls):
-        table[0, i, : len(ll)] = ll
-    made = Responses.from_loglikelihoods(models, items, table, correct=grades)
-    return Responses(models, items, made.correct, made.probs, provenance)
+# ---- one results file ------------------------------------------------------------------------------------------
 
 
 def _about_run(run: Run) -> dict[str, Any]:
@@ -376,19 +325,3 @@ def _model_name(about: dict[str, Any], file: Path) -> str:
     args = (about.get("config") or {}).get("model_args")
     given = about.get("model_name") or (args.get("pretrained") if isinstance(args, dict) else None) or file.parent.name
     return str(given).rstrip("/")
-
-
-def _json(file: Path) -> dict[str, Any]:
-    try:
-        about = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError) as e:
-        raise FormatError(f"'{file}' is not readable JSON ({str(e)[:100]}); run the evaluation again") from None
-    if not isinstance(about, dict) or "results" not in about:
-        raise FormatError(f"'{file}' is not a results file of lm_eval (no 'results' in it)")
-    return about
-
-
-def _natural(item: str) -> tuple[str, int, str]:
-    """Order by task, then by number of the document, so ``task/10`` comes after ``task/9``."""
-    task, _, number = item.rpartition("/")
-    return (task, int(number), "") if number.isdigit() else (task, -1, number)

@@ -1,0 +1,117 @@
+"""From one model's answers, one record an item, to responses: what all readers of harness outputs share."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import AlignmentError, FormatError, ValidationError, some
+from ..responses import Items, Models, Responses
+
+
+@dataclass(frozen=True)
+class Record:
+    """One model's answer to one item: its grade, and the choices' log-likelihoods where the format holds them."""
+
+    item: str
+    subtask: str
+    grade: float
+    digest: str = ""
+    loglikelihoods: Sequence[float] | None = None
+    label: int | None = None
+
+
+def one_model(
+    name: str, records: Sequence[Record], provenance: dict[str, Any], *, revision: str = "", in_order: bool = False
+) -> Responses:
+    """One model's responses; probabilities only where every record has log-likelihoods.
+
+    Items are ordered by task and number unless ``in_order``. Raises AlignmentError for an item that is there twice.
+    """
+    ids = [r.item for r in records]
+    if len(set(ids)) != len(ids):
+        names, counts = np.unique(ids, return_counts=True)
+        raise AlignmentError(f"'{name}' has answers to {len(ids) - len(names)} items twice: {some(names[counts > 1])}")
+    ordered = list(records) if in_order else sorted(records, key=lambda r: natural(r.item))
+    lls = [r.loglikelihoods for r in ordered]
+    labels = [r.label for r in ordered if r.label is not None]
+    known = all(ll is not None for ll in lls)
+    items = Items(
+        [r.item for r in ordered],
+        subtask=[r.subtask for r in ordered],
+        digest=[r.digest for r in ordered],
+        n_choices=[len(ll or ()) for ll in lls] if known else None,
+        label=labels if known and len(labels) == len(ordered) else None,
+    )
+    models = Models([name], revision=[revision])
+    grades = np.array([[r.grade for r in ordered]], np.float32)
+    if not known:
+        return Responses(models, items, grades, None, provenance)
+    table = np.full((1, len(ordered), max(len(ll or ()) for ll in lls)), -np.inf)
+    for i, ll in enumerate(lls):
+        table[0, i, : len(ll or ())] = ll
+    made = Responses.from_loglikelihoods(models, items, table, correct=grades)
+    return Responses(models, items, made.correct, made.probs, provenance)
+
+
+def natural(item: str) -> tuple[str, int, str]:
+    """Order by task, then by number of the document, so ``task/10`` comes after ``task/9``."""
+    task, _, number = item.rpartition("/")
+    return (task, int(number), "") if number.isdigit() else (task, -1, number)
+
+
+def grade_of(value: Any) -> float:
+    """A grade from 0 to 1 from a number, a truth value or their text; ValidationError where it is none."""
+    text = str(value).strip()
+    if text in ("True", "true", "False", "false"):
+        return float(text.lower() == "true")
+    try:
+        grade = float(text)
+    except ValueError:
+        raise ValidationError(f"the grade is {text[:40]!r}, expected a number from 0 to 1") from None
+    if not 0 <= grade <= 1:
+        raise ValidationError(f"the grade is {grade}, expected 0 to 1; choose another metric")
+    return grade
+
+
+def loglikelihoods_of(values: Sequence[Any]) -> list[float]:
+    """Log-likelihoods from numbers or their text; NaN is refused, minus infinity is probability 0."""
+    numbers = [float(v) for v in values]
+    if any(np.isnan(v) for v in numbers):
+        raise ValidationError("a log-likelihood is NaN; the model overflowed, run it in another precision")
+    return numbers
+
+
+def literal(value: Any) -> Any:
+    """A value that some writers turned into the text of a Python literal; never evaluated as code."""
+    if not isinstance(value, str) or len(value) > 10_000_000:
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value
+
+
+def read_json(file: Path) -> Any:
+    """JSON of a file; FormatError where it is not."""
+    try:
+        return json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError) as e:
+        raise FormatError(f"'{file}' is not readable JSON ({str(e)[:100]})") from None
+
+
+def folders_with(paths: Sequence[Path], pattern: str, what: str) -> list[Path]:
+    """Folders, at any depth, that hold a file of the pattern; FormatError where a path has none."""
+    found: list[Path] = []
+    for path in paths:
+        here = sorted({f.parent for f in path.rglob(pattern)}) if path.is_dir() else []
+        if not here:
+            raise FormatError(f"'{path}' holds no {pattern}; give the folder that {what} wrote")
+        found += here
+    return list(dict.fromkeys(found))
