@@ -10,7 +10,7 @@ import disco_eval
 SRC = Path(disco_eval.__file__).parent
 LAYERS = [
     ["errors"], ["files", "hub"], ["numerics"], ["responses"], ["store"], ["io", "splits"], ["select"], ["predict"],
-    ["condensation"], ["card"], ["artifact"], ["studies"], ["harness"], ["report"], ["cli"],
+    ["calibration"], ["condensation"], ["card"], ["artifact"], ["studies"], ["harness"], ["report"], ["cli"],
 ]  # fmt: skip
 RANK = {name: k for k, layer in enumerate(LAYERS) for name in layer}
 WITHIN_FUNCTIONS = {("responses", "store")}  # Responses.save is the one shortcut upwards, and condensations' save

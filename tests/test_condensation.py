@@ -25,7 +25,7 @@ def test_estimates_come_with_names_intervals_and_neighbours(small):
         assert e.level == 0.8
         assert len(e.nearest) == 3
         assert e.nearest[0] == e.model  # a source is nearest to itself
-        assert e.flags == ("source-model",)
+        assert e.flags == ("source-model", *small.source_flags)
         assert e.model in str(e)
 
 
@@ -38,7 +38,7 @@ def test_models_that_are_no_sources_are_not_flagged(small):
         r.correct,
         r.probs,
     )
-    assert all(e.flags == () for e in small.estimate(other))
+    assert all(e.flags == small.source_flags for e in small.estimate(other))
 
 
 def test_answers_to_the_anchors_alone_suffice_in_any_order(small):
@@ -103,7 +103,7 @@ def test_probabilities_serve_a_condensation_of_grades():
 
 def test_the_validation_is_what_it_says():
     """The out-of-fold estimates again, step by step: anchors and model made without the fold."""
-    from disco_eval.condensation import Recipe
+    from disco_eval.calibration import Recipe
 
     r = population()
     c = condense(r, 12, select="jsd", predict="ridge", rng=7, n_folds=4)
@@ -144,8 +144,8 @@ def test_from_disk_the_same(tmp_path):
         (lambda: condense(population(), 61), "61 anchors were asked for, but the benchmark has 60 items"),
         (lambda: condense(population(), 5, select="pda"), "selection 'pda' is not known"),
         (lambda: condense(population(), 5, predict="forests"), "Did you mean 'forest'"),
-        (lambda: condense(population(), 5, select_options={"size": 3}), "selection 'pds' does not take these options"),
-        (lambda: condense(population(), 5, predict_options={"trees": 3}), "prediction 'forest' does not take"),
+        (lambda: condense(population(), 5, select_options={"size": 3}), "selection 'auto' does not take these options"),
+        (lambda: condense(population(), 5, predict_options={"trees": 3}), "prediction 'auto' does not take"),
     ],
 )
 def test_bad_requests_are_refused(call, message):

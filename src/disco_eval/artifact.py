@@ -1,7 +1,8 @@
 """A condensation on disk: ``condensation.json``, ``arrays.safetensors`` and a ``README.md`` card.
 
-``FORMAT`` is the number of the layout. To change the layout: raise it by one, keep `read_condensation` able to read
-every older number, add a folder written by the last release to ``tests/formats``, and say so in the changelog.
+``FORMAT`` is the number of the layout; 2 added the anchors' chances and how sure the score model was.
+To change the layout: raise it by one, keep `load` able to read every older number (``READS``), add a folder written by
+the last release to ``tests/formats``, and say so in the changelog.
 
 Reading is parse, then audit, then build: checksums first, then every field and array is checked against what it must
 be, and only classes listed in `disco_eval.predict.SCORE_MODELS` are built. Nothing is unpickled or executed.
@@ -17,9 +18,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .calibration import CrossValidation
 from .card import card
-from .condensation import Condensation, CrossValidation
-from .errors import DiscoError, FormatError
+from .condensation import Condensation
+from .errors import DiscoError, FormatError, some
 from .files import new_folder
 from .hub import download, is_repo
 from .predict import restore
@@ -30,7 +32,8 @@ from .select import Anchors
 Array = NDArray[Any]
 T = TypeVar("T")
 
-FORMAT = 1
+FORMAT = 2
+READS = (1, 2)
 KIND = "disco-eval condensation"
 JSON, ARRAYS, CARD = "condensation.json", "arrays.safetensors", "README.md"
 _LARGEST_JSON = 256 * 2**20
@@ -87,9 +90,9 @@ def _parse(folder: Path) -> dict[str, Any]:
     if not isinstance(about, dict) or about.get("kind") != KIND:
         raise FormatError(f"'{file}' does not describe a condensation. Make one with 'disco condense'.")
     number = about.get("format")
-    if number != FORMAT:
+    if number not in READS:
         what = "by a newer version; update disco-eval" if isinstance(number, int) and number > FORMAT else "in no known"
-        raise FormatError(f"'{folder}' was written {what} (format {number!r}; this version reads {FORMAT})")
+        raise FormatError(f"'{folder}' was written {what} (format {number!r}; this version reads {some(READS)})")
     if about.get("checksum") != _checksum(about):
         raise FormatError(f"'{file}' is damaged or was edited: its checksum does not fit. Get it again.")
     return about
@@ -128,13 +131,18 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
     correct = need(arrays, "sources.correct", (n, k))
     probs = need(arrays, "sources.probs", (n, k, None)) if "sources.probs" in arrays else None
     method = _field(_field(about, "anchors", dict), "method", str)
-    criterion = _of_shape(arrays, "anchors.criterion", (k,))  # NaN where chance chose
+    if about["format"] == 1:  # knew neither chances nor how sure a score model is
+        arrays["anchors.chance"] = np.full(k, np.nan)
+        arrays |= {"validation.scale": np.ones(n)}
+        arrays |= {f"validation.{name}": np.full(n, np.nan) for name in ("apart", "leak")}
+    criterion, chance = (_of_shape(arrays, f"anchors.{name}", (k,)) for name in ("criterion", "chance"))  # may be NaN
     anchors = Anchors(
         items.ids,
         need(arrays, "anchors.positions", (k,), "i"),
         need(arrays, "anchors.weights", (k,)),
         method,
         criterion,
+        chance,
     )
     saved = _field(about, "score_model", dict)
     state = {name.removeprefix("model."): array for name, array in arrays.items() if name.startswith("model.")}
@@ -151,6 +159,9 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
             direct_mae=float(_field(checked, "direct_mae", float)),
             grouped_by=_field(checked, "grouped_by", str),
             n_folds=_field(checked, "n_folds", int),
+            scale=need(arrays, "validation.scale", (n,)),
+            apart=_of_shape(arrays, "validation.apart", (n,)),
+            leak=_of_shape(arrays, "validation.leak", (n,)),
         ),
         provenance=_field(about, "provenance", dict),
     )
@@ -226,11 +237,15 @@ def _arrays(c: Condensation) -> dict[str, Array]:
         "anchors.positions": c.anchors.positions,
         "anchors.weights": c.anchors.weights,
         "anchors.criterion": c.anchors.criterion,
+        "anchors.chance": c.anchors.chance,
         "items.weight": items.weight,
         "items.n_choices": items.n_choices,
         "sources.correct": np.asarray(c.sources.correct),
         "sources.scores": c.source_scores,
         "validation.estimate": c.validation.estimate,
+        "validation.scale": c.validation.scale,
+        "validation.apart": c.validation.apart,
+        "validation.leak": c.validation.leak,
     }
     optional = {"items.label": items.label, "items.cost": items.cost}
     optional["sources.probs"] = None if c.sources.probs is None else np.asarray(c.sources.probs)

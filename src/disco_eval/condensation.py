@@ -12,22 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import __version__
+from .calibration import CrossValidation, Recipe, assess, cross_validate, source_flags
 from .errors import AlignmentError, ValidationError, some
-from .numerics.intervals import symmetric_quantile
 from .numerics.rng import Seed
-from .predict import ScoreModel, predictor, signature
+from .predict import Assessment, ScoreModel, signature
 from .predict.regressors import squared_distance
 from .responses import Items, Responses
-from .select import Anchors, selector, uniform
-from .splits import fold_groups, folds
+from .select import Anchors
+from .splits import folds
 
 Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
 
 FEWEST_SOURCES = 10
-FLAGS = {
-    "source-model": "this model is one of the source models: its true score is known, and the estimate has seen it",
-}
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,7 @@ class Estimate:
     score : the estimate, in [0, 1].
     low, high : an interval that should hold the true score in a share ``level`` of models like the sources.
     level : that share.
-    flags : what is unusual about this model, as keys of `FLAGS`, which has the words.
+    flags : what is unusual about this model, as keys of `disco_eval.calibration.FLAGS`, which has the words.
     nearest : the source models whose answers on the anchors are most alike, nearest first.
     """
 
@@ -56,34 +53,6 @@ class Estimate:
         note = f"  [{', '.join(self.flags)}]" if self.flags else ""
         span = f"{100 * self.low:.1f} to {100 * self.high:.1f} at {100 * self.level:g} %"
         return f"{self.model}: {100 * self.score:.1f} ({span}){note}"
-
-
-@dataclass(frozen=True, eq=False)
-class CrossValidation:
-    """Source models predicted by a condensation made without them: what error to expect for a new model.
-
-    Attributes
-    ----------
-    truth, estimate : (n_sources,) true scores and out-of-fold estimates, anchors chosen anew in every fold.
-    direct_mae : mean absolute error of the plain mean over as many random items, on the same models.
-    grouped_by : what was kept together in a fold: ``"family"``, ``"base"`` or ``"none"``.
-    n_folds : how many parts the source models were cut into.
-    """
-
-    truth: Array
-    estimate: Array
-    direct_mae: float
-    grouped_by: str
-    n_folds: int
-
-    @property
-    def mae(self) -> float:
-        """Mean absolute error of the out-of-fold estimates, in [0, 1]."""
-        return float(np.abs(self.truth - self.estimate).mean())
-
-    def half_width(self, level: float) -> float:
-        """How far an estimate lies from the truth in a share ``level`` of left-out sources (finite-sample quantile)."""
-        return symmetric_quantile(self.truth - self.estimate, level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,11 +117,11 @@ class Condensation:
         Raises AlignmentError where anchors are missing or are other questions; ValidationError for a level outside
         (0, 1), or answers without the probabilities that the signature needs.
         """
-        half = self.validation.half_width(level)
         part = self.answers(answers)
-        scores = self.score_model.predict(part)
+        found = assess(self.score_model, part)
+        scores, halves = np.clip(found.score, 0.0, 1.0), self.validation.half_widths(found, level)
+        flags = self._flags(part, found)
         nearest = self._nearest(part)
-        known = set(self.sources.models.ids.tolist())
         return [
             Estimate(
                 model=str(name),
@@ -160,10 +129,25 @@ class Condensation:
                 low=float(max(0.0, score - half)),
                 high=float(min(1.0, score + half)),
                 level=level,
-                flags=("source-model",) if str(name) in known else (),
+                flags=flags[i],
                 nearest=tuple(self.sources.models.ids[near].tolist()),
             )
-            for name, score, near in zip(part.models.ids.tolist(), scores, nearest, strict=True)
+            for i, (name, score, half, near) in enumerate(
+                zip(part.models.ids.tolist(), scores, halves, nearest, strict=True)
+            )
+        ]
+
+    @cached_property
+    def source_flags(self) -> tuple[str, ...]:
+        """What is wrong with the source models as a whole, as keys of `FLAGS`; every estimate carries them."""
+        return source_flags(self.sources, self.validation)
+
+    def _flags(self, answers: Responses, found: Assessment) -> list[tuple[str, ...]]:
+        """The flags of every model, what concerns it alone first."""
+        masks = {"source-model": np.isin(answers.models.ids, self.sources.models.ids)}
+        masks |= self.validation.unusual(found)
+        return [
+            (*(name for name, mask in masks.items() if mask[i]), *self.source_flags) for i in range(answers.n_models)
         ]
 
     def save(self, path: Any, *, overwrite: bool = False) -> None:
@@ -212,8 +196,8 @@ def condense(
     responses: Responses,
     n_anchors: int = 100,
     *,
-    select: str = "pds",
-    predict: str = "forest",
+    select: str = "auto",
+    predict: str = "auto",
     select_options: Mapping[str, Any] | None = None,
     predict_options: Mapping[str, Any] | None = None,
     benchmark: str = "benchmark",
@@ -231,7 +215,8 @@ def condense(
     responses : the source models' answers, in memory or a store on disk.
     n_anchors : how many items to keep.
     select, predict : names of a selection (`disco_eval.select.SELECTORS`) and a prediction
-        (`disco_eval.predict.PREDICTORS`); the paper's main ones by default.
+        (`disco_eval.predict.PREDICTORS`). ``"auto"``, our own best, by default; ``"pds"`` and ``"forest"`` are the
+        paper's.
     select_options, predict_options : their keyword arguments, such as ``{"committee_size": 100}``.
     benchmark : what to call it.
     n_folds : parts of the cross-validation.
@@ -255,9 +240,7 @@ def condense(
     parts = list(folds(responses.models, n_folds, for_folds))
     tell("condensing", 0, len(parts) + 1)
     anchors, score_model = recipe.make(responses, final)
-    validation = _cross_validate(
-        responses, recipe, parts, for_fold, lambda k: tell("validating", k + 1, len(parts) + 1)
-    )
+    validation = cross_validate(responses, recipe, parts, for_fold, lambda k: tell("validating", k + 1, len(parts) + 1))
     return Condensation(
         benchmark=benchmark,
         anchors=anchors,
@@ -275,61 +258,3 @@ def condense(
             **({"responses": responses.provenance} if responses.provenance else {}),
         },
     )
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to choose anchors and fit a score model: done once for all sources and once without each fold."""
-
-    n_anchors: int
-    select: str
-    predict: str
-    select_options: Mapping[str, Any] = field(default_factory=dict)
-    predict_options: Mapping[str, Any] = field(default_factory=dict)
-
-    def make(self, source: Responses, rng: np.random.Generator) -> tuple[Anchors, ScoreModel]:
-        """Anchors chosen, and a score model fitted, on these source models."""
-        for_anchors, for_model = rng.spawn(2)
-        try:
-            anchors = selector(self.select)(source, self.n_anchors, for_anchors, **self.select_options)
-        except TypeError as e:
-            if "argument" not in str(e):
-                raise
-            raise ValidationError(f"selection '{self.select}' does not take these options: {e}") from None
-        model = predictor(self.predict, **self.predict_options).fit(source, anchors, for_model)
-        return anchors, model
-
-
-def _cross_validate(
-    responses: Responses,
-    recipe: Recipe,
-    parts: list[tuple[Array, Array]],
-    rngs: list[np.random.Generator],
-    done: Callable[[int], None],
-) -> CrossValidation:
-    truth = responses.scores()
-    estimate = np.full(responses.n_models, np.nan)
-    direct: list[Array] = []
-    for k, (fit_on, left_out) in enumerate(parts):
-        for_recipe, for_direct = rngs[k].spawn(2)
-        anchors, model = recipe.make(responses.pick(models=fit_on), for_recipe)
-        unseen = responses.pick(models=left_out)
-        estimate[left_out] = model.predict(unseen.pick(items=anchors.positions))
-        direct.append(_direct_errors(unseen, recipe.n_anchors, for_direct))
-        done(k)
-    return CrossValidation(
-        truth=truth,
-        estimate=estimate,
-        direct_mae=float(np.concatenate(direct).mean()),
-        grouped_by=fold_groups(responses.models, len(rngs)),
-        n_folds=len(parts),
-    )
-
-
-def _direct_errors(unseen: Responses, n_anchors: int, rng: np.random.Generator, draws: int = 5) -> Array:
-    """Absolute errors of the weighted mean over random items, several draws, for the left-out models."""
-    errors = []
-    for draw in rng.spawn(draws):
-        part = unseen.pick(items=uniform(unseen, n_anchors, draw).positions)
-        errors.append(np.abs(part.scores() - unseen.scores()))
-    return np.concatenate(errors)

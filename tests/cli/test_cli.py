@@ -61,7 +61,7 @@ def test_condense_learned_from_the_sources_alone(work):
     c = load(work / "toy-20")
     assert c.sources.models.ids.tolist() == population(40, 80).models.ids[:30].tolist()
     assert c.benchmark == "toy"
-    assert c.provenance["select"]["name"] == "pds"
+    assert c.provenance["select"]["name"] == "auto"
     assert c.provenance["seed"] == 0
 
 
@@ -91,7 +91,8 @@ def test_estimate_json_has_the_documented_shape(work):
     assert [(e["score"], e["low"], e["high"]) for e in record["estimates"]] == [
         (e.score, e.low, e.high) for e in expected
     ]
-    assert all(e["flags"] == [] for e in record["estimates"])
+    assert [tuple(e["flags"]) for e in record["estimates"]] == [e.flags for e in expected]
+    assert all("source-model" not in e.flags for e in expected)
 
 
 def test_a_source_is_estimated_and_flagged(work):

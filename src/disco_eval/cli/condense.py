@@ -14,14 +14,18 @@ def condense(
     store: Annotated[Path, typer.Argument(help="Source models' answers: a store, an npz or a table.")],
     out: Annotated[Path, typer.Option("--out", help="The folder to write the condensation to.")],
     n_anchors: Annotated[int, typer.Option("--anchors", help="How many items to keep.")] = 100,
-    select: Annotated[str, typer.Option("--select", help="How anchors are chosen: uniform, pds, jsd.")] = "pds",
+    select: Annotated[
+        str,
+        typer.Option("--select", help="How anchors are chosen: auto, stratified, hybrid, sharp, uniform, pds, jsd."),
+    ] = "auto",
     predict: Annotated[
         str,
         typer.Option(
             "--predict",
-            help="How scores are predicted: forest, knn, linear, ridge, lasso, boosting, direct, weighted_sum.",
+            help="How scores are predicted: auto, gp, forest, knn, linear, ridge, lasso, boosting, direct, "
+            "weighted_sum.",
         ),
-    ] = "forest",
+    ] = "auto",
     sources: Annotated[
         Path | None, typer.Option("--sources", help="File of the models to learn from, one id a line; all by default.")
     ] = None,

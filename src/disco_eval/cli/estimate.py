@@ -88,14 +88,15 @@ def _record(e: Estimate) -> dict[str, Any]:
 
 
 def _print(benchmark: str, estimates: list[Estimate], level: float) -> None:
-    from ..condensation import FLAGS
+    from ..calibration import FLAGS, OF_SOURCES
 
+    own = {e.model: [f for f in e.flags if f not in OF_SOURCES] for e in estimates}
     rows = [
-        [e.model, f"{100 * e.score:.1f}", f"{100 * e.low:.1f} to {100 * e.high:.1f}", ", ".join(e.flags)]
+        [e.model, f"{100 * e.score:.1f}", f"{100 * e.low:.1f} to {100 * e.high:.1f}", ", ".join(own[e.model])]
         for e in estimates
     ]
     columns = ["model", "score", f"{100 * level:g} % interval", "flags"]
-    if not any(e.flags for e in estimates):
+    if not any(own.values()):
         rows, columns = [row[:3] for row in rows], columns[:3]
     print_table(f"Estimated scores on {benchmark}, in percent", columns, rows)
     for flag in dict.fromkeys(f for e in estimates for f in e.flags):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import DiscoError, FormatError, unknown
+from .auto import Assessment, Auto
 from .base import ScoreModel
 from .direct import Direct, WeightedSum
 from .irt import GPIRT, PIRT, AbilityIRT
@@ -15,7 +16,7 @@ from .signature import PARTS, SignatureModel, signature
 
 # classes that a saved condensation may name; nothing else is ever built from a file
 SCORE_MODELS: dict[str, type[Any]] = {
-    c.name: c for c in (Direct, WeightedSum, SignatureModel, PIRT, GPIRT, AbilityIRT, Lifelong)
+    c.name: c for c in (Auto, Direct, WeightedSum, SignatureModel, PIRT, GPIRT, AbilityIRT, Lifelong)
 }
 
 
@@ -35,7 +36,13 @@ def _on_signature(regressor: str) -> Callable[..., ScoreModel]:
     return build
 
 
+def _gp(grades: bool = False) -> ScoreModel:
+    return Auto(guard=False, grades=grades)
+
+
 PREDICTORS: dict[str, Callable[..., ScoreModel]] = {
+    "auto": Auto,
+    "gp": _gp,
     "direct": Direct,
     "weighted_sum": WeightedSum,
     "pirt": PIRT,
@@ -49,10 +56,10 @@ PREDICTORS: dict[str, Callable[..., ScoreModel]] = {
 def predictor(name: str, **options: Any) -> ScoreModel:
     """A new score model of a name; an unknown name or option raises DiscoError and says which there are.
 
-    ``direct``, ``weighted_sum`` and ``lifelong`` take no options, ``pirt``, ``gpirt`` and ``ability_irt`` take
-    ``n_dims``; the others are a `SignatureModel` with that regressor and take ``parts``, ``n_components``,
-    ``reduction`` (``pca`` or, with the extra, ``umap``) and the regressor's own options (``k``, ``metric``, ``alpha``,
-    ``n_trees``, ``epochs``).
+    ``auto`` takes ``guard`` and ``grades``, ``gp`` (auto without its guard) ``grades``; ``direct``, ``weighted_sum``
+    and ``lifelong`` nothing; ``pirt``, ``gpirt`` and ``ability_irt`` take ``n_dims``; the others are a `SignatureModel`
+    with that regressor and take ``parts``, ``n_components``, ``reduction`` (``pca`` or, with the extra, ``umap``) and the
+    regressor's own options (``k``, ``metric``, ``alpha``, ``n_trees``, ``epochs``).
     """
     if name not in PREDICTORS:
         raise DiscoError(unknown("prediction", name, list(PREDICTORS)))
@@ -82,6 +89,8 @@ __all__ = [
     "REGRESSORS",
     "SCORE_MODELS",
     "AbilityIRT",
+    "Assessment",
+    "Auto",
     "Boosting",
     "Direct",
     "Forest",

@@ -6,14 +6,20 @@ from collections.abc import Callable
 
 from ..errors import DiscoError, unknown
 from .anchors import Anchors
+from .chance import auto, stratified
 from .clustered import anchor_conf, anchor_corr, anchor_irt
 from .disagreement import jsd, pds
+from .optimal import hybrid, sharp
 from .searched import best_for_validation, every_kth
 from .uniform import uniform
 
 Selector = Callable[..., Anchors]
 
 SELECTORS: dict[str, Selector] = {
+    "auto": auto,
+    "stratified": stratified,
+    "hybrid": hybrid,
+    "sharp": sharp,
     "uniform": uniform,
     "pds": pds,
     "jsd": jsd,
@@ -38,10 +44,14 @@ __all__ = [
     "anchor_conf",
     "anchor_corr",
     "anchor_irt",
+    "auto",
     "best_for_validation",
     "every_kth",
+    "hybrid",
     "jsd",
     "pds",
     "selector",
+    "sharp",
+    "stratified",
     "uniform",
 ]

@@ -25,6 +25,8 @@ class Anchors:
     weights : (n_anchors,) >= 0, sum 1: what share of the benchmark each one stands for.
     method : the name of the selection.
     criterion : (n_anchors,) the value that got each one chosen; NaN where chance did.
+    chance : (n_anchors,) the known probability with which each one was drawn; NaN where it was not drawn by chance.
+        Estimates that hold for any model whatever rest on these.
     """
 
     ids: Array
@@ -32,6 +34,7 @@ class Anchors:
     weights: Array
     method: str
     criterion: Array
+    chance: Array
 
     @classmethod
     def of(
@@ -42,17 +45,19 @@ class Anchors:
         *,
         weights: Array | None = None,
         criterion: Array | None = None,
+        chance: Array | None = None,
     ) -> Anchors:
-        """Anchors at some positions among the items; equal weights and no criterion unless given."""
+        """Anchors at some positions among the items; equal weights, no criterion and no known chance unless given."""
         at = np.asarray(positions, dtype=np.int64)
         if len(np.unique(at)) != len(at):
             raise ValidationError(f"{method}: an anchor was chosen twice")
         share = np.full(len(at), 1 / len(at)) if weights is None else np.asarray(weights, dtype=np.float64)
         share = share / share.sum()
         values = np.full(len(at), np.nan) if criterion is None else np.asarray(criterion, dtype=np.float64)
-        for array in (at, share, values):
+        drawn = np.full(len(at), np.nan) if chance is None else np.asarray(chance, dtype=np.float64)
+        for array in (at, share, values, drawn):
             array.flags.writeable = False
-        return cls(items.ids[at], at, share, method, values)
+        return cls(items.ids[at], at, share, method, values, drawn)
 
     def __len__(self) -> int:
         return len(self.ids)

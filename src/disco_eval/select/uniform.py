@@ -20,4 +20,6 @@ def uniform(responses: Responses, n_anchors: int, rng: Seed = None, *, stratify:
     check_count(responses, n_anchors)
     draw = np.random.default_rng(rng)
     equal = np.zeros(responses.n_items)
-    return Anchors.of(responses.items, highest(responses, equal, n_anchors, draw, stratify=stratify), "uniform")
+    chosen = highest(responses, equal, n_anchors, draw, stratify=stratify)
+    chance = None if stratify else np.full(n_anchors, n_anchors / responses.n_items)
+    return Anchors.of(responses.items, chosen, "uniform", chance=chance)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..condensation import Condensation, Estimate, Recipe, condense
+from ..calibration import Recipe
+from ..condensation import Condensation, Estimate, condense
 from ..errors import ValidationError
 from ..numerics.metrics import mae_pp, spearman
 from ..responses import Responses

@@ -1,0 +1,203 @@
+"""What error to expect: source models predicted by condensations made without them, and what is unusual about one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ValidationError
+from .numerics.intervals import symmetric_quantile
+from .predict import Assessment, Auto, ScoreModel, predictor
+from .responses import Responses
+from .select import Anchors, selector, uniform
+from .splits import fold_groups
+
+Array = NDArray[Any]
+
+OUTSIDE = 0.1  # standard deviations of the source scores beyond their edge, from which on an estimate is alarmed
+ODD = 0.05  # share of left-out sources whose pattern of answers counts as odd
+APART = 0.98  # share of left-out sources whose two estimates lie closer than those of an alarmed model
+FEW_SOURCES = 40
+FEW_KINDS = 8.0  # effective number of different source models, below which they are too alike
+
+FLAGS = {
+    "source-model": "this model is one of the source models: its true score is known, and the estimate has seen it",
+    "outside-range": "its score lies at or beyond the edge of the source models', where nothing was learned: the "
+    "estimate rests on the anchors drawn by chance and its interval is wider;",
+    "lines-disagree": "what source models teach and what the anchors alone say differ more than they should: the model "
+    "is unlike the sources",
+    "odd-answers": "hard anchors right and easy ones wrong, more than its ability explains: anchors may have leaked "
+    "into its training data",
+    "few-sources": "the condensation learned from few source models; add more",
+    "alike-sources": "the source models are so alike that they say little about another kind of model; add other kinds",
+    "no-gain": "on left-out source models the estimates were no better than the mean over as many random items",
+}
+
+
+OF_SOURCES = ("few-sources", "alike-sources", "no-gain")  # not about one model: every estimate carries them
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """Source models predicted by a condensation made without them: what error to expect for a new model.
+
+    Attributes
+    ----------
+    truth, estimate : (n_sources,) true scores and out-of-fold estimates, anchors chosen anew in every fold.
+    direct_mae : mean absolute error of the plain mean over as many random items, on the same models.
+    grouped_by : what was kept together in a fold: ``"family"``, ``"base"`` or ``"none"``.
+    n_folds : how many parts the source models were cut into.
+    scale : (n_sources,) standard error that the score model claimed for each; 1 where it claims none.
+    apart : (n_sources,) distance of its two estimates in their standard errors; NaN where there is one only.
+    leak : (n_sources,) evidence that anchors were remembered, of models that saw none; NaN where there is none.
+    """
+
+    truth: Array
+    estimate: Array
+    direct_mae: float
+    grouped_by: str
+    n_folds: int
+    scale: Array
+    apart: Array
+    leak: Array
+
+    @property
+    def mae(self) -> float:
+        """Mean absolute error of the out-of-fold estimates, in [0, 1]."""
+        return float(np.abs(self.truth - self.estimate).mean())
+
+    def half_width(self, level: float) -> float:
+        """How far an estimate lies from the truth in a share ``level`` of left-out sources (finite-sample quantile)."""
+        return symmetric_quantile(self.truth - self.estimate, level)
+
+    def half_widths(self, found: Assessment, level: float) -> Array:
+        """Half-width of the interval of every assessed model, shape (n_models,).
+
+        The quantile of the left-out sources' errors in units of the claimed standard error, times what is claimed for
+        the model. Outside the sources' range no calibration on sources holds; there the interval is at least that of
+        the survey estimate, which assumes nothing about the model.
+        """
+        half = symmetric_quantile((self.truth - self.estimate) / self.scale, level) * found.scale
+        normal = NormalDist().inv_cdf(0.5 + level / 2)
+        outside = found.outside > OUTSIDE
+        return np.where(outside, np.maximum(half, normal * found.survey_se), half)
+
+    def unusual(self, found: Assessment) -> dict[str, Array]:
+        """Flag to mask (n_models,): which assessed models are out of what the left-out sources were like."""
+        odd = float(np.nanquantile(self.leak, 1 - ODD)) if np.isfinite(self.leak).any() else np.inf
+        far = max(2.0, float(np.nanquantile(self.apart, APART))) if np.isfinite(self.apart).any() else np.inf
+        return {  # comparisons with NaN, what a score model does not know, are false
+            "outside-range": found.outside > OUTSIDE,
+            "lines-disagree": distance_apart(found) > far,
+            "odd-answers": found.leak > max(odd, 0.0),
+        }
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to choose anchors and fit a score model: done once for all sources and once without each fold."""
+
+    n_anchors: int
+    select: str
+    predict: str
+    select_options: Mapping[str, Any] = field(default_factory=dict)
+    predict_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def make(self, source: Responses, rng: np.random.Generator) -> tuple[Anchors, ScoreModel]:
+        """Anchors chosen, and a score model fitted, on these source models."""
+        for_anchors, for_model = rng.spawn(2)
+        try:
+            anchors = selector(self.select)(source, self.n_anchors, for_anchors, **self.select_options)
+        except TypeError as e:
+            if "argument" not in str(e):
+                raise
+            raise ValidationError(f"selection '{self.select}' does not take these options: {e}") from None
+        model = predictor(self.predict, **self.predict_options).fit(source, anchors, for_model)
+        return anchors, model
+
+
+def assess(model: ScoreModel, answers: Responses) -> Assessment:
+    """What a score model says about every model; a score alone (scale 1, the rest unknown) where it is not `Auto`."""
+    if isinstance(model, Auto):
+        return model.assess(answers)
+    score = model.predict(answers)
+    unknown = np.full(len(score), np.nan)
+    return Assessment(score, np.ones(len(score)), *(unknown,) * 7)
+
+
+def distance_apart(found: Assessment) -> Array:
+    """How far the process and the survey estimate of every model lie apart, in their standard errors, (n_models,)."""
+    apart: Array = np.abs(found.process - found.survey) / np.sqrt(found.process_sd**2 + found.survey_se**2)
+    return apart
+
+
+def cross_validate(
+    responses: Responses,
+    recipe: Recipe,
+    parts: list[tuple[Array, Array]],
+    rngs: list[np.random.Generator],
+    done: Callable[[int], None],
+) -> CrossValidation:
+    """Leave each fold of source models out, condense without it, and assess it; ``done(k)`` after the k-th fold."""
+    n = responses.n_models
+    estimate, scale, apart, leak = (np.full(n, np.nan) for _ in range(4))
+    direct: list[Array] = []
+    for k, (fit_on, left_out) in enumerate(parts):
+        for_recipe, for_direct = rngs[k].spawn(2)
+        anchors, model = recipe.make(responses.pick(models=fit_on), for_recipe)
+        unseen = responses.pick(models=left_out)
+        found = assess(model, unseen.pick(items=anchors.positions))
+        estimate[left_out], scale[left_out] = np.clip(found.score, 0, 1), found.scale
+        apart[left_out], leak[left_out] = distance_apart(found), found.leak
+        direct.append(_direct_errors(unseen, recipe.n_anchors, for_direct))
+        done(k + 1)
+    return CrossValidation(
+        truth=responses.scores(),
+        estimate=estimate,
+        direct_mae=float(np.concatenate(direct).mean()),
+        grouped_by=fold_groups(responses.models, len(rngs)),
+        n_folds=len(parts),
+        scale=scale,
+        apart=apart,
+        leak=leak,
+    )
+
+
+def source_flags(sources: Responses, validation: CrossValidation) -> tuple[str, ...]:
+    """What is wrong with the source models, from their answers to the anchors and the errors left out."""
+    found = {
+        "few-sources": sources.n_models < FEW_SOURCES,
+        "alike-sources": effective_number(sources) < FEW_KINDS,
+        "no-gain": validation.mae > validation.direct_mae,
+    }
+    return tuple(name for name, is_so in found.items() if is_so)
+
+
+def effective_number(sources: Responses) -> float:
+    """How many different source models there are, counting near duplicates as one: at most their number.
+
+    The inverse of the mean share of a model that every other one is, where the share is 1 minus the ratio of their
+    disagreement about the anchors' grades to the median disagreement (at least 0), and 1 with itself.
+    """
+    grades = sources.grades()
+    apart = np.abs(grades[:, None, :] - grades[None, :, :]).mean(axis=2)
+    off = apart[np.triu_indices(len(apart), 1)]
+    typical = float(np.median(off)) if len(off) else 0.0
+    if typical == 0:
+        return 1.0
+    alike = np.clip(1 - 2 * apart / typical, 0.0, 1.0)
+    return float((1 / alike.sum(axis=1)).sum())
+
+
+def _direct_errors(unseen: Responses, n_anchors: int, rng: np.random.Generator, draws: int = 5) -> Array:
+    """Absolute errors of the weighted mean over random items, several draws, for the left-out models."""
+    errors = []
+    for draw in rng.spawn(draws):
+        part = unseen.pick(items=uniform(unseen, n_anchors, draw).positions)
+        errors.append(np.abs(part.scores() - unseen.scores()))
+    return np.concatenate(errors)

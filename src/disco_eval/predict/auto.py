@@ -1,0 +1,262 @@
+"""The default score model: a Gaussian process, guarded by what holds for any model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..errors import FormatError, ValidationError
+from ..numerics.ability import AbilityLine, easiness
+from ..numerics.gp import GaussianProcess
+from ..numerics.leakage import Leakage
+from ..numerics.rng import Seed
+from ..numerics.survey import FEWEST, Survey
+from ..responses import Responses
+from ..select.anchors import Anchors
+from .base import Array, Arrays, Config, check_answers, clip, need
+from .signature import signature
+
+FEWEST_SOURCES = 8
+WIDEST = 20_000  # numbers in a signature, above which the label's probability stands for all choices
+_EDGE = (0.05, 0.95)  # quantiles of the source scores between which a target counts as inside their range
+_GRADES = 0.3  # weight of the grades beside the probabilities, which are much smaller
+_PRIOR = 2.0  # models' worth of belief that the survey is right at the edge, against the backtest's few
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """What the parts of `Auto` say about every model; all arrays have shape (n_models,), scores are not clipped.
+
+    Attributes
+    ----------
+    score : the estimate. scale : its standard error as far as the parts know it, for intervals to calibrate.
+    process, process_sd : the Gaussian process. line : the ability line. survey, survey_se : the survey estimate; the
+        line and its error where no anchor was drawn by chance.
+    outside : how far the estimate lies outside the sources' range, in standard deviations of their scores; < 0 inside.
+    leak : log likelihood ratio that some anchors were remembered, see `numerics.leakage`.
+    """
+
+    score: Array
+    scale: Array
+    process: Array
+    process_sd: Array
+    line: Array
+    survey: Array
+    survey_se: Array
+    outside: Array
+    leak: Array
+
+
+class Auto:
+    """Our best estimate: what source models teach where they apply, and what chance alone guarantees where not.
+
+    Inside the sources' range, a Gaussian process on the signature with the anchor accuracy as unpenalised mean (see
+    `numerics.gp`); with probabilities, the average of two, one on probabilities alone and one with grades beside them.
+    Every learned model is pulled towards its sources, so towards and beyond the edge of their range the estimate moves
+    to the survey estimate from the anchors drawn by chance (`numerics.survey`), by as much as a backtest on the
+    strongest tenth of the sources finds right, and entirely where the target is far outside. Where no anchors were
+    drawn by chance (``--select pds``), the one-dimensional ability line takes its place, which is better than nothing
+    and no guarantee.
+
+    Parameters
+    ----------
+    guard : False for the Gaussian process alone (``--predict gp``): sharper inside the range, wrong outside.
+    grades : True to learn from grades alone where the sources' probabilities are known too, for targets that will
+        come without them.
+    """
+
+    name: ClassVar[str] = "auto"
+
+    def __init__(self, guard: bool = True, grades: bool = False) -> None:
+        self.guard = bool(guard)
+        self.grades = bool(grades)
+
+    def fit(self, source: Responses, anchors: Anchors, rng: Seed = None) -> Self:
+        if source.n_models < FEWEST_SOURCES:
+            raise ValidationError(
+                f"prediction 'auto' needs at least {FEWEST_SOURCES} source models, got {source.n_models}"
+            )
+        known, scores = source.pick(items=anchors.positions), source.scores()
+        groups = _groups(source)
+        self._ids = anchors.ids
+        self._soft = known.probs is not None and known.items.label is not None and not self.grades
+        self._processes = _fit_processes(known, scores, self._soft)
+        left_out = [p.left_out(groups) for p in self._processes]
+        error, sd = (np.mean([both[i] for both in left_out], axis=0) for i in (0, 1))
+        self._line = _fit_line(source, anchors, known.grades(), scores)
+        self._survey = _fit_survey(source, anchors, known.grades(), scores)
+        self._leakage = Leakage.fit(known.grades(), scores)
+        low, high = np.quantile(scores, _EDGE)
+        spread = max(float(scores.std()), 1e-6)
+        line_error = scores - self._line.predict(known.grades())
+        inflate = float(np.sqrt(np.mean((error / sd) ** 2)))
+        self._facts = np.array([low, high, spread, inflate, float(np.sqrt(np.mean(line_error**2))), 0.0])
+        if self.guard:
+            self._facts[5] = self._edge_weight(source, anchors, known, scores)
+        return self
+
+    def predict(self, answers: Responses) -> Array:
+        return clip(self.assess(answers).score)
+
+    def assess(self, answers: Responses) -> Assessment:
+        """The estimate and what it rests on, for models' answers to exactly the anchors."""
+        check_answers(answers, self._ids)
+        if self._soft and answers.probs is None:
+            raise ValidationError(
+                "the answers hold grades only, but the source models' probabilities are part of this score model; "
+                "give the probabilities of the choices, or condense with --predict-opt grades=true"
+            )
+        grades = answers.grades()
+        low, high, spread, inflate, line_sd, at_edge = self._facts
+        process, sd = self._process(answers)
+        line = self._line.predict(grades)
+        survey, se = (line, np.full(len(line), line_sd)) if self._survey is None else self._survey.predict(grades)
+        outside = np.maximum(np.maximum(process, line) - high, low - np.minimum(process, line)) / spread
+        sd = inflate * sd
+        weight = _survey_weight(process - survey, sd, se, outside, at_edge) if self.guard else np.zeros(len(line))
+        score = process + weight * (survey - process)
+        scale = np.sqrt(((1 - weight) * sd) ** 2 + (weight * se) ** 2)
+        return Assessment(score, scale, process, sd, line, survey, se, outside, self._leakage.evidence(grades))
+
+    def _process(self, answers: Responses) -> tuple[Array, Array]:
+        views = _views(answers, self._soft)
+        both = [p.predict(*view) for p, view in zip(self._processes, views, strict=True)]
+        return np.mean([b[0] for b in both], axis=0), np.mean([b[1] for b in both], axis=0)
+
+    def _edge_weight(self, source: Responses, anchors: Anchors, known: Responses, scores: Array) -> float:
+        """How much of the way from the process to the survey is right at the edge, by a backtest on the sources.
+
+        The strongest tenth is predicted from the others; least squares with a prior worth two models at 1.
+        """
+        order = np.argsort(scores, kind="stable")
+        n_top = max(3, round(0.1 * len(scores)))
+        if self._survey is None or len(scores) - n_top < FEWEST_SOURCES:
+            return 1.0
+        low, top = order[:-n_top], order[-n_top:]
+        below, above = known.pick(models=low), known.pick(models=top)
+        views = _views(above, self._soft)
+        fitted = _fit_processes(below, scores[low], self._soft)
+        process = np.mean([p.predict(*view)[0] for p, view in zip(fitted, views, strict=True)], axis=0)
+        held = _fit_survey(source, anchors, below.grades(), scores[low])
+        assert held is not None
+        survey, se = held.predict(above.grades())
+        apart = process - survey
+        prior = _PRIOR * float(np.mean(se**2))
+        best = (apart @ (process - scores[top]) + prior) / (apart @ apart + prior)
+        return float(np.clip(best, 0.0, 1.0))
+
+    def config(self) -> Config:
+        parts = {"soft": self._soft, "survey": self._survey is not None}
+        return {"guard": self.guard, "grades": self.grades, "parts": parts}
+
+    def state(self) -> Arrays:
+        arrays = {"facts": self._facts}
+        for i, process in enumerate(self._processes):
+            arrays |= _arrays(f"process{i}", process)
+        arrays |= _arrays("line", self._line) | _arrays("leakage", self._leakage)
+        return arrays if self._survey is None else arrays | _arrays("survey", self._survey)
+
+    @classmethod
+    def restore(cls, config: Config, state: Arrays, ids: Array) -> Self:
+        model = cls(config["guard"], config["grades"])
+        model._ids = ids
+        model._facts = need(state, "facts", (6,))
+        model._soft = bool(config["parts"]["soft"])
+        n = 2 if model._soft else 1
+        model._processes = [GaussianProcess(**_part(state, f"process{i}", GaussianProcess.shapes())) for i in range(n)]
+        model._line = AbilityLine(**_part(state, "line", {"easiness": (len(ids),), "curve": (None,), "line": (2,)}))
+        k = (len(ids),)
+        model._leakage = Leakage(**_part(state, "leakage", {"slope": k, "intercept": k}))
+        has_survey = bool(config["parts"]["survey"])
+        model._survey = Survey(**_part(state, "survey", Survey.shapes())) if has_survey else None
+        wrong = model._mismatch(len(ids))
+        if wrong:
+            raise FormatError(f"the saved score model 'auto' makes no sense: {wrong}")
+        return model
+
+    def _mismatch(self, n_anchors: int) -> str:
+        """What does not fit together in restored arrays; empty if all does."""
+        for p in self._processes:
+            n, width = p.X.shape
+            if not (len(p.alpha) == len(p.accuracy) == n and p.inverse.shape == (n, n) and len(p.centre) == width):
+                return "the arrays of a process differ in length"
+        v = self._survey
+        if v is None:
+            return ""
+        k = len(v.drawn)
+        fits = len(v.shares) == len(v.values) == len(v.reach) == k and v.vectors.shape == (k, k)
+        if not fits or len(v.certain) != n_anchors or k < FEWEST:
+            return "the arrays of the survey differ in length"
+        inside = v.drawn.min() >= 0 and v.drawn.max() < n_anchors
+        return "" if inside else "the survey asks for anchors that do not exist"
+
+
+def _survey_weight(apart: Array, sd: Array, se: Array, outside: Array, at_edge: float) -> Array:
+    """Share of the survey in the estimate, (n_models,).
+
+    Inside the range half of what independent errors would ask for, since both rest on the same answers; at the edge
+    what the backtest found; far outside all, but where the two agree within their errors.
+    """
+    inside = 0.5 * sd**2 / (sd**2 + se**2)
+    to_edge = np.clip((outside + 0.1) / 0.2, 0.0, 1.0)
+    beyond = np.clip((outside - 0.1) / 0.3, 0.0, 1.0)
+    weight = (1 - to_edge) * inside + to_edge * np.maximum(at_edge, inside)
+    return np.asarray(weight + beyond * (1 - weight))
+
+
+def _views(answers: Responses, soft: bool) -> list[tuple[Array, Array]]:
+    """(signature, mean answer) of every model as each process sees it.
+
+    Square roots make distances those between distributions (Hellinger) instead of those of the largest numbers.
+    """
+    grades = answers.grades()
+    if not soft:
+        return [(grades, grades.mean(axis=1))]
+    label = answers.label_probs()
+    parts = [np.sqrt(label)]
+    if answers.items.n_choices.sum() <= WIDEST:
+        parts.append(np.sqrt(signature(answers, ("probs",))))
+    X = np.concatenate(parts, axis=1)
+    beside = np.concatenate([X, np.sqrt(_GRADES) * grades], axis=1)
+    return [(X, label.mean(axis=1)), (beside, grades.mean(axis=1))]
+
+
+def _fit_processes(known: Responses, scores: Array, soft: bool) -> list[GaussianProcess]:
+    return [GaussianProcess.fit(X, mean, scores) for X, mean in _views(known, soft)]
+
+
+def _fit_line(source: Responses, anchors: Anchors, grades: Array, scores: Array) -> AbilityLine:
+    ease = easiness(item_means(source), source.n_models)
+    return AbilityLine.fit(grades, ease, source.items.weight, anchors.positions, scores)
+
+
+def _fit_survey(source: Responses, anchors: Anchors, grades: Array, scores: Array) -> Survey | None:
+    if (anchors.chance < 1).sum() < FEWEST:
+        return None
+    share = source.items.weight / source.items.weight.sum()
+    return Survey.fit(grades, scores, share[anchors.positions], anchors.chance, int((share > 0).sum()))
+
+
+def item_means(source: Responses) -> Array:
+    """Share of the models that are right on every item, shape (n_items,)."""
+    return np.asarray(source.grades().mean(axis=0))
+
+
+def _groups(source: Responses) -> Array:
+    """What is left out together: the family, else the base model, else the model itself."""
+    models = source.models
+    group = np.where(models.family != "", models.family, models.base)
+    if len(np.unique(group[group != ""])) < 4:
+        group = models.base
+    return np.where(group != "", group, models.ids)
+
+
+def _arrays(prefix: str, part: Any) -> Arrays:
+    return {f"{prefix}.{f.name}": getattr(part, f.name) for f in fields(part)}
+
+
+def _part(state: Arrays, prefix: str, shapes: dict[str, tuple[int | None, ...]]) -> Arrays:
+    kinds = {"drawn": "i"}
+    return {name: need(state, f"{prefix}.{name}", shape, kinds.get(name, "f")) for name, shape in shapes.items()}
