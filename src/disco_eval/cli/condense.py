@@ -14,12 +14,20 @@ def condense(
     store: Annotated[Path, typer.Argument(help="Source models' answers: a store, an npz or a table.")],
     out: Annotated[Path, typer.Option("--out", help="The folder to write the condensation to.")],
     n_anchors: Annotated[int, typer.Option("--anchors", help="How many items to keep.")] = 100,
-    select: Annotated[str, typer.Option("--select", help="How anchors are chosen: uniform, pds, jsd.")] = "pds",
+    select: Annotated[
+        str,
+        typer.Option(
+            "--select",
+            help="How anchors are chosen: uniform, pds, jsd, anchor_conf, anchor_corr, anchor_irt, every_kth, "
+            "best_for_validation.",
+        ),
+    ] = "pds",
     predict: Annotated[
         str,
         typer.Option(
             "--predict",
-            help="How scores are predicted: forest, knn, linear, ridge, lasso, boosting, direct, weighted_sum.",
+            help="How scores are predicted: forest, knn, linear, ridge, lasso, boosting, mlp2, mlp3, direct, "
+            "weighted_sum, pirt, gpirt, ability_irt, lifelong.",
         ),
     ] = "forest",
     sources: Annotated[
