@@ -11,7 +11,7 @@ import sys
 import typer
 
 from ..errors import DiscoError
-from . import anchors, condense, cost, demo, estimate, imports, info, report, run, sharing, study, watch
+from . import anchors, collect, condense, cost, demo, estimate, imports, info, report, run, sharing, study, watch
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -32,6 +32,7 @@ app.command("cost")(cost.cost)
 app.add_typer(report.app, name="report")
 app.command("run")(run.run)
 app.command("watch")(watch.watch)
+app.command("collect")(collect.collect)
 app.command("push")(sharing.push)
 app.command("pull")(sharing.pull)
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Turn results that exist into a store: npz, table, lm-eval, leaderboard, lighteval, helm, opencompass, timm, "
-    "authors.",
+    help="Turn results that exist into a store: npz, table, lm-eval, leaderboard, lighteval, inspect, helm, "
+    "opencompass, timm, authors.",
     rich_markup_mode="markdown",
 )
 
@@ -132,6 +132,16 @@ def helm(
     from ..io import others
 
     _several(others.helm(runs, metric=metric), out, allow_prompt_drift, as_json)
+
+
+@app.command("inspect", epilog="Example: **disco import inspect logs/ --out mine.zarr**")
+def inspect(
+    runs: Runs, out: Store, metric: Metric = None, allow_prompt_drift: Drift = False, as_json: Json = False
+) -> None:
+    """Read logs of Inspect AI: grades (needs the extra inspect)."""
+    from ..io.inspect import inspect as readers
+
+    _several(readers(runs, metric=metric), out, allow_prompt_drift, as_json)
 
 
 @app.command(
