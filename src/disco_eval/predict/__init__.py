@@ -58,8 +58,8 @@ def predictor(name: str, **options: Any) -> ScoreModel:
 
     ``auto`` takes ``guard`` and ``grades``, ``gp`` (auto without its guard) ``grades``; ``direct``, ``weighted_sum``
     and ``lifelong`` nothing; ``pirt``, ``gpirt`` and ``ability_irt`` take ``n_dims``; the others are a `SignatureModel`
-    with that regressor and take ``parts``, ``n_components``, ``reduction`` (``pca`` or, with the extra, ``umap``) and the
-    regressor's own options (``k``, ``metric``, ``alpha``, ``n_trees``, ``epochs``).
+    with that regressor and take ``parts``, ``n_components``, ``reduction`` (``pca`` or, with the extra, ``umap``) and
+    the regressor's own options (``k``, ``metric``, ``alpha``, ``n_trees``, ``epochs``).
     """
     if name not in PREDICTORS:
         raise DiscoError(unknown("prediction", name, list(PREDICTORS)))
