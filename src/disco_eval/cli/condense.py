@@ -18,8 +18,8 @@ def condense(
         str,
         typer.Option(
             "--select",
-            help="How anchors are chosen: auto, stratified, hybrid, sharp, uniform, pds, jsd, anchor_conf, anchor_corr, "
-            "anchor_irt, every_kth, best_for_validation.",
+            help="How anchors are chosen: auto, stratified, hybrid, sharp, uniform, pds, jsd, anchor_conf, "
+            "anchor_corr, anchor_irt, every_kth, best_for_validation.",
         ),
     ] = "auto",
     predict: Annotated[
