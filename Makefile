@@ -24,6 +24,7 @@ format: $(VENV)/.all
 
 bench: $(VENV)/.all  ## speed and memory, each beside its floor or peer
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/table1.py
 
 venv: $(VENV)/.all
 

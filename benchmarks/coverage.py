@@ -51,7 +51,7 @@ def main() -> None:
             c = de.condense(r.pick(models=source), args.anchors, rng=seed)
             answers = r.pick(models=target)
             by_level = [c.estimate(answers, level) for level in (0.8, 0.9, 0.95)]
-            rows += list(zip(answers.scores(), *by_level, strict=True))
+            rows.extend(zip(answers.scores(), *by_level, strict=True))
             if args.leak:
                 part = c.answers(answers)
                 right = np.array(part.correct)

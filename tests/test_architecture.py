@@ -9,9 +9,9 @@ import disco_eval
 
 SRC = Path(disco_eval.__file__).parent
 LAYERS = [
-    ["errors"], ["files"], ["numerics"], ["responses"], ["store"], ["io", "splits"], ["select"], ["predict"],
+    ["errors"], ["files", "hub"], ["numerics"], ["responses"], ["store"], ["io", "splits"], ["select"], ["predict"],
     ["calibration"], ["condensation"], ["card", "comparison"], ["artifact"],
-    ["study"], ["harness"], ["report"], ["cli"],
+    ["studies"], ["harness"], ["report"], ["cli"],
 ]  # fmt: skip
 RANK = {name: k for k, layer in enumerate(LAYERS) for name in layer}
 WITHIN_FUNCTIONS = {("responses", "store")}  # Responses.save is the one shortcut upwards, and condensations' save

@@ -51,6 +51,20 @@ def test_code_in_the_docs_runs(path, tmp_path):
         subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True)
 
 
+def test_condensing_your_own_benchmark_runs(tmp_path):
+    """docs/how-to/own-benchmark.md, on a table with the columns that it names."""
+    r = population(40, 60, graded=True)
+    write_table(r.pick(models=np.arange(39)), tmp_path / "answers.csv")
+    write_npz(r.pick(models=[39]), tmp_path / "new-model.npz")
+    header, _, rest = (tmp_path / "answers.csv").read_text().partition("\n")
+    names = {"model": "llm", "item": "question", "score": "acc"}
+    (tmp_path / "answers.csv").write_text(",".join(names.get(c, c) for c in header.split(",")) + "\n" + rest)
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for block in blocks("docs/how-to/own-benchmark.md", "bash"):
+        subprocess.run(["bash", "-euc", block], cwd=tmp_path, env=env, check=True, stdout=subprocess.PIPE)
+    assert len((tmp_path / "evaluate-these.txt").read_text().split()) == 30
+
+
 def test_links_lead_somewhere():
     for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
         for link in re.findall(r"\]\(([^)#]+)\)", path.read_text()):

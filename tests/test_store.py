@@ -291,3 +291,18 @@ def test_a_wrong_count_of_models_is_refused(tmp_path, n_models):
     zarr.open_group(tmp_path / "s.zarr", mode="r+").attrs["n_models"] = n_models
     with pytest.raises(FormatError, match="damaged"):
         open_responses(tmp_path / "s.zarr")
+
+
+def test_models_here_and_there_are_read_right(tmp_path, monkeypatch):
+    """Several stretches of models (shards), models out of order, all items or neighbouring ones."""
+    monkeypatch.setattr("disco_eval.store._SHARD_BYTES", 2**14)
+    monkeypatch.setattr("disco_eval.store._CHUNK_BYTES", 2**12)
+    r = population(70, 50)
+    r.save(tmp_path / "s.zarr")
+    stored = open_responses(tmp_path / "s.zarr")
+    assert stored.probs._array.shards[0] < 70
+    models = np.random.default_rng(0).permutation(70)[:30]
+    for items in (slice(None), slice(10, 20)):
+        part = stored.probs.take(models, items)
+        np.testing.assert_array_equal(part, r.probs[models][:, items])
+    np.testing.assert_array_equal(stored.pick(models=models).scores(), r.pick(models=models).scores())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from . import errors, io, predict, select, splits
+    from . import errors, io, predict, select, splits, studies
     from .artifact import load
     from .condensation import Condensation, Estimate, condense
     from .errors import AlignmentError, DiscoError, FormatError, ValidationError
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from .responses import Items, Models, Responses
     from .select import Anchors
     from .store import open_responses
+    from .studies import Pair, Predictions, read_predictions, study
 
-_MODULES = ("errors", "io", "predict", "select", "splits")
+_MODULES = ("errors", "io", "predict", "select", "splits", "studies")
 _FROM = {
     "artifact": ("load",),
     "condensation": ("Condensation", "Estimate", "condense"),
@@ -26,6 +27,7 @@ _FROM = {
     "responses": ("Items", "Models", "Responses"),
     "select": ("Anchors",),
     "store": ("open_responses",),
+    "studies": ("Pair", "Predictions", "read_predictions", "study"),
 }
 _HOME = {name: module for module, names in _FROM.items() for name in names}
 
@@ -38,6 +40,8 @@ __all__ = [
     "FormatError",
     "Items",
     "Models",
+    "Pair",
+    "Predictions",
     "Responses",
     "ScoreModel",
     "SignatureModel",
@@ -49,9 +53,12 @@ __all__ = [
     "open_responses",
     "predict",
     "predictor",
+    "read_predictions",
     "select",
     "signature",
     "splits",
+    "studies",
+    "study",
 ]
 
 

@@ -23,6 +23,7 @@ from .card import card
 from .condensation import Condensation
 from .errors import DiscoError, FormatError, some
 from .files import new_folder
+from .hub import download, is_repo
 from .predict import restore
 from .predict.base import need
 from .responses import Items, Models, Responses
@@ -56,12 +57,14 @@ def write_condensation(condensation: Condensation, path: str | Path, *, overwrit
         (draft / JSON).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def load(path: str | Path) -> Condensation:
-    """Read a condensation that `Condensation.save` wrote.
+def load(path: str | Path, *, revision: str | None = None) -> Condensation:
+    """Read a condensation that `Condensation.save` wrote, from a folder or, as ``USER/NAME``, from the hub.
+
+    A folder of that name comes first. ``revision`` is a branch, tag or commit on the hub.
 
     Raises FormatError where the folder is not a condensation, is damaged, or was written by a newer version.
     """
-    folder = Path(path)
+    folder = download(str(path), revision=revision) if is_repo(path) else Path(path)
     about = _parse(folder)
     try:
         return _build(about, _verified(folder, about))

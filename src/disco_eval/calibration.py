@@ -20,6 +20,7 @@ from .splits import fold_groups
 Array = NDArray[Any]
 
 OUTSIDE = 0.1  # standard deviations of the source scores beyond their edge, from which on an estimate is alarmed
+NEAR = 0.4  # standard deviations before that, over which intervals widen
 ODD = 0.05  # share of left-out sources whose pattern of answers counts as odd
 APART = 0.98  # share of left-out sources whose two estimates lie closer than those of an alarmed model
 FEW_SOURCES = 40
@@ -82,12 +83,14 @@ class CrossValidation:
 
         The quantile of the left-out sources' errors in units of the claimed standard error, times what is claimed for
         the model. Outside the sources' range no calibration on sources holds; there the interval is at least that of
-        the survey estimate, which assumes nothing about the model.
+        the survey estimate, which assumes nothing about the model, and grows towards it from shortly before the edge.
         """
         half = symmetric_quantile((self.truth - self.estimate) / self.scale, level) * found.scale
         normal = NormalDist().inv_cdf(0.5 + level / 2)
-        outside = found.outside > OUTSIDE
-        return np.where(outside, np.maximum(half, normal * found.survey_se), half)
+        if not np.isfinite(found.outside).all():  # a score model that knows no survey estimate
+            return np.asarray(half)
+        near = np.clip((found.outside - OUTSIDE) / NEAR + 1, 0.0, 1.0)
+        return np.maximum(half, near * normal * found.survey_se)
 
     def unusual(self, found: Assessment) -> dict[str, Array]:
         """Flag to mask (n_models,): which assessed models are out of what the left-out sources were like."""

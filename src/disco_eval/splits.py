@@ -70,7 +70,7 @@ def chronological(responses: Responses, cutoff: str | None = None, fraction: flo
 
 
 def by_performance(responses: Responses, target: float = 0.1, source: float | None = None) -> Split:
-    """The best models are targets: the stress test (paper, Appendix E).
+    """The best models are targets: the stress test (paper, Appendix F).
 
     ``target`` is the top fraction that are targets; ``source`` the bottom fraction that are sources, by default all
     others. The paper's gap is ``target=0.3, source=0.5``.
@@ -113,7 +113,7 @@ def by_group(
 
 
 def bootstrap(split: Split, rng: Seed, fraction: float = 0.9) -> Split:
-    """A random part of each side of a split, without replacement (paper, Appendix C.2: 90 % of each side)."""
+    """A random part of each side of a split, without replacement (paper, Appendix D.2: 90 % of each side)."""
     _check_fraction(fraction)
     draw = np.random.default_rng(rng)
 

@@ -68,14 +68,31 @@ class StoredArray:
     def take(self, models: Array | slice, items: Array | slice) -> Array:
         """Read some models and items, shape (models, items[, choices])."""
         rows = self._models[models]
-        at: tuple[Any, ...] = (_as_slice(rows), _as_slice(items))
+        columns = _as_slice(items)
         try:
-            part = np.asarray(self._array.oindex[at])
+            if isinstance(columns, slice) and not isinstance(_as_slice(rows), slice):
+                return self._scattered(rows, columns)
+            part = np.asarray(self._array.oindex[_as_slice(rows), columns])
         except (ValueError, OSError, RuntimeError, KeyError) as e:
             raise FormatError(
                 f"'{self._where}' is damaged: {_line(e)}. Write it again from the original results."
             ) from None
         return part
+
+    def _scattered(self, rows: Array, columns: slice) -> Array:
+        """Models here and there, neighbouring items: whole stretches of models are read and thinned out.
+
+        Gathered by Zarr itself, the index alone would take twenty times the memory of what is read.
+        """
+        height = int((self._array.shards or self._array.chunks)[0])
+        width = len(range(*columns.indices(self._array.shape[1])))
+        out = np.empty((len(rows), width, *self._array.shape[2:]), self._array.dtype)
+        stretch = rows // height
+        for s in np.unique(stretch):
+            at = np.flatnonzero(stretch == s)
+            first, last = int(rows[at].min()), int(rows[at].max())
+            out[at] = np.asarray(self._array[first : last + 1, columns])[rows[at] - first]
+        return out
 
 
 def write_store(responses: Responses, path: str | Path, *, overwrite: bool = False) -> None:

@@ -11,7 +11,22 @@ import sys
 import typer
 
 from ..errors import DiscoError
-from . import anchors, compare, condense, demo, estimate, imports, info, run, watch
+from . import (
+    anchors,
+    collect,
+    compare,
+    condense,
+    cost,
+    demo,
+    estimate,
+    imports,
+    info,
+    report,
+    run,
+    sharing,
+    study,
+    watch,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -28,8 +43,14 @@ app.command("condense")(condense.condense)
 app.command("anchors")(anchors.anchors)
 app.command("estimate")(estimate.estimate)
 app.command("compare")(compare.compare)
+app.command("study")(study.study)
+app.command("cost")(cost.cost)
+app.add_typer(report.app, name="report")
 app.command("run")(run.run)
 app.command("watch")(watch.watch)
+app.command("collect")(collect.collect)
+app.command("push")(sharing.push)
+app.command("pull")(sharing.pull)
 
 
 @app.callback(invoke_without_command=True)

@@ -16,14 +16,18 @@ def condense(
     n_anchors: Annotated[int, typer.Option("--anchors", help="How many items to keep.")] = 100,
     select: Annotated[
         str,
-        typer.Option("--select", help="How anchors are chosen: auto, stratified, hybrid, sharp, uniform, pds, jsd."),
+        typer.Option(
+            "--select",
+            help="How anchors are chosen: auto, stratified, hybrid, sharp, uniform, pds, jsd, anchor_conf, "
+            "anchor_corr, anchor_irt, every_kth, best_for_validation.",
+        ),
     ] = "auto",
     predict: Annotated[
         str,
         typer.Option(
             "--predict",
-            help="How scores are predicted: auto, gp, forest, knn, linear, ridge, lasso, boosting, direct, "
-            "weighted_sum.",
+            help="How scores are predicted: auto, gp, forest, knn, linear, ridge, lasso, boosting, mlp2, mlp3, direct, "
+            "weighted_sum, pirt, gpirt, ability_irt, lifelong.",
         ),
     ] = "auto",
     sources: Annotated[

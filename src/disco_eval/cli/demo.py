@@ -10,7 +10,7 @@ import typer
 from .common import Json, Seed, print_json, print_table, progress
 
 if TYPE_CHECKING:
-    from ..study.demo import Comparison, Demo
+    from ..studies.demo import Comparison, Demo
 
 
 def demo(
@@ -29,7 +29,7 @@ def demo(
     the responses and the condensation.
     """
     from ..files import new_folder
-    from ..study.demo import run_demo
+    from ..studies.demo import run_demo
 
     with progress() as tell, new_folder(out, "demo.csv", overwrite=True) as draft:
         found = run_demo(n_models, n_anchors, seed, tell)

@@ -10,7 +10,7 @@ import typer
 from .common import Json, Level, print_json, print_table, read_names
 
 if TYPE_CHECKING:
-    from ..condensation import Estimate
+    from ..condensation import Condensation, Estimate
 
 
 def estimate(
@@ -22,6 +22,13 @@ def estimate(
         Path | None, typer.Option("--models", help="File of the models to estimate, one id a line; all by default.")
     ] = None,
     level: Level = 0.9,
+    export: Annotated[
+        str | None,
+        typer.Option("--export", help="Print for others instead: eval-results, model-index, every-eval-ever."),
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", help="For --export: the benchmark's name on the hub.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Estimate models' scores on the whole benchmark from their answers on the anchors.
@@ -51,7 +58,20 @@ def estimate(
     if missing:
         raise AlignmentError(f"{len(missing)} models have no answers in {some(answers)}: {some(missing)}")
     shown = list(estimates.values()) if wanted is None else [estimates[name] for name in wanted]
-    show(c.benchmark, shown, level, as_json)
+    if export is not None:
+        _export(c, shown, export, dataset or c.benchmark)
+    else:
+        show(c.benchmark, shown, level, as_json)
+
+
+def _export(c: Condensation, estimates: list[Estimate], form: str, dataset: str) -> None:
+    """JSON for registries of results; JSON is YAML too, so it serves as ``.eval_results/NAME.yaml``."""
+    from ..errors import DiscoError, unknown
+    from ..harness.exports import FORMATS
+
+    if form not in FORMATS:
+        raise DiscoError(unknown("export format", form, list(FORMATS)))
+    print_json(FORMATS[form](c, estimates, dataset, c.benchmark))
 
 
 def show(benchmark: str, estimates: list[Estimate], level: float, as_json: bool) -> None:

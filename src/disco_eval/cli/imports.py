@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Turn results that exist into a store: npz, table, lm-eval, leaderboard, lighteval, helm, opencompass, timm.",
+    help="Turn results that exist into a store: npz, table, lm-eval, leaderboard, lighteval, inspect, helm, "
+    "opencompass, timm, authors.",
     rich_markup_mode="markdown",
 )
 
@@ -68,6 +69,23 @@ def table(
     _write(read_table(source, {ours: theirs for ours, _, theirs in names}), out, overwrite, as_json)
 
 
+@app.command("authors", epilog="Example: **disco import authors model_outputs.pickle --out stores**")
+def authors(
+    source: Source,
+    out: Annotated[Path, typer.Option("--out", help="The folder to write one store per benchmark to.")],
+    weights: Annotated[
+        str, typer.Option("--weights", help="subtasks (score = mean of subtasks' means) or items (all count the same).")
+    ] = "subtasks",
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Read the DISCO authors' 3 GB pickle of MMLU, HellaSwag, WinoGrande and ARC; code in it is refused, never run."""
+    from ..io import read_authors
+
+    for name, responses in read_authors(source, weights).items():
+        _write(responses, out / f"{name}.zarr", overwrite, as_json)
+
+
 @app.command("lm-eval", epilog="Example: **disco import lm-eval outputs/ --out mmlu.zarr**")
 def lm_eval(
     runs: Annotated[
@@ -114,6 +132,16 @@ def helm(
     from ..io import others
 
     _several(others.helm(runs, metric=metric), out, allow_prompt_drift, as_json)
+
+
+@app.command("inspect", epilog="Example: **disco import inspect logs/ --out mine.zarr**")
+def inspect(
+    runs: Runs, out: Store, metric: Metric = None, allow_prompt_drift: Drift = False, as_json: Json = False
+) -> None:
+    """Read logs of Inspect AI: grades (needs the extra inspect)."""
+    from ..io.inspect import inspect as readers
+
+    _several(readers(runs, metric=metric), out, allow_prompt_drift, as_json)
 
 
 @app.command(

@@ -11,12 +11,19 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..responses import Responses
+    from .authors import read_authors
     from .npz import read_npz, write_npz
     from .table import read_table, write_table
 
-_HOME = {"read_npz": "npz", "write_npz": "npz", "read_table": "table", "write_table": "table"}
+_HOME = {
+    "read_authors": "authors",
+    "read_npz": "npz",
+    "write_npz": "npz",
+    "read_table": "table",
+    "write_table": "table",
+}
 
-__all__ = ["open_answers", "read_npz", "read_table", "write_npz", "write_table"]
+__all__ = ["open_answers", "read_authors", "read_npz", "read_table", "write_npz", "write_table"]
 
 
 def open_answers(path: str | Path, items: ArrayLike | None = None) -> Responses:

@@ -44,7 +44,8 @@ def read_npz(path: str | Path) -> Responses:
     Raises FormatError where the file is not an archive, is truncated, holds pickled objects, or lacks what is needed;
     ValidationError where the values are not allowed.
     """
-    arrays = _load(Path(path))
+    known = {"models", "items", "labels", *ANSWERS, *_ITEM.values(), *_MODEL.values()}
+    arrays = read_arrays(Path(path), known)
     for name in ("models", "items"):
         if name not in arrays:
             raise FormatError(
@@ -81,14 +82,14 @@ def write_npz(responses: Responses, path: str | Path) -> None:
         np.savez_compressed(out, **arrays)
 
 
-def _load(path: Path) -> dict[str, Array]:
-    known = {"models", "items", "labels", *ANSWERS, *_ITEM.values(), *_MODEL.values()}
+def read_arrays(path: Path, known: set[str] | None = None) -> dict[str, Array]:
+    """The arrays of a NumPy archive, or those of some names; FormatError where it is none, or holds pickled objects."""
     try:
         with path.open("rb") as file:
             archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise FormatError(f"'{path}' is a single array, not an archive of named arrays (.npz)")
-            return {name: archive[name] for name in archive.files if name in known}
+            return {name: archive[name] for name in archive.files if known is None or name in known}
     except FileNotFoundError:
         raise FormatError(f"'{path}' does not exist") from None
     except _UNREADABLE as e:

@@ -9,16 +9,29 @@ from ..errors import DiscoError, FormatError, unknown
 from .auto import Assessment, Auto
 from .base import ScoreModel
 from .direct import Direct, WeightedSum
+from .irt import GPIRT, PIRT, AbilityIRT
+from .lifelong import Lifelong
 from .regressors import KNN, REGRESSORS, Boosting, Forest, Lasso, Linear, Ridge
 from .signature import PARTS, SignatureModel, signature
 
 # classes that a saved condensation may name; nothing else is ever built from a file
-SCORE_MODELS: dict[str, type[Any]] = {c.name: c for c in (Auto, Direct, WeightedSum, SignatureModel)}
+SCORE_MODELS: dict[str, type[Any]] = {
+    c.name: c for c in (Auto, Direct, WeightedSum, SignatureModel, PIRT, GPIRT, AbilityIRT, Lifelong)
+}
 
 
 def _on_signature(regressor: str) -> Callable[..., ScoreModel]:
-    def build(parts: tuple[str, ...] = ("probs",), n_components: int | None = 256, **options: Any) -> ScoreModel:
-        return SignatureModel(REGRESSORS[regressor](**options), parts, n_components)
+    def build(
+        parts: tuple[str, ...] = ("probs",), n_components: int | None = 256, reduction: str = "pca", **options: Any
+    ) -> ScoreModel:
+        if reduction not in ("pca", "umap"):
+            raise DiscoError(unknown("reduction", reduction, ["pca", "umap"]))
+        kind: type[SignatureModel] = SignatureModel
+        if reduction == "umap":
+            from .umap import UmapSignatureModel
+
+            kind = UmapSignatureModel
+        return kind(REGRESSORS[regressor](**options), parts, n_components)
 
     return build
 
@@ -32,6 +45,10 @@ PREDICTORS: dict[str, Callable[..., ScoreModel]] = {
     "gp": _gp,
     "direct": Direct,
     "weighted_sum": WeightedSum,
+    "pirt": PIRT,
+    "gpirt": GPIRT,
+    "ability_irt": AbilityIRT,
+    "lifelong": Lifelong,
     **{name: _on_signature(name) for name in REGRESSORS},
 }
 
@@ -39,9 +56,10 @@ PREDICTORS: dict[str, Callable[..., ScoreModel]] = {
 def predictor(name: str, **options: Any) -> ScoreModel:
     """A new score model of a name; an unknown name or option raises DiscoError and says which there are.
 
-    ``auto`` takes ``guard`` and ``grades``, ``gp`` (auto without its guard) ``grades``, ``direct`` and
-    ``weighted_sum`` nothing; the others are a `SignatureModel` with that regressor and take
-    ``parts``, ``n_components`` and the regressor's own options (``k``, ``metric``, ``alpha``, ``n_trees``).
+    ``auto`` takes ``guard`` and ``grades``, ``gp`` (auto without its guard) ``grades``; ``direct``, ``weighted_sum``
+    and ``lifelong`` nothing; ``pirt``, ``gpirt`` and ``ability_irt`` take ``n_dims``; the others are a `SignatureModel`
+    with that regressor and take ``parts``, ``n_components``, ``reduction`` (``pca`` or, with the extra, ``umap``) and
+    the regressor's own options (``k``, ``metric``, ``alpha``, ``n_trees``, ``epochs``).
     """
     if name not in PREDICTORS:
         raise DiscoError(unknown("prediction", name, list(PREDICTORS)))
@@ -63,17 +81,21 @@ def restore(name: str, config: dict[str, Any], state: dict[str, Any], ids: Any) 
 
 
 __all__ = [
+    "GPIRT",
     "KNN",
     "PARTS",
+    "PIRT",
     "PREDICTORS",
     "REGRESSORS",
     "SCORE_MODELS",
+    "AbilityIRT",
     "Assessment",
     "Auto",
     "Boosting",
     "Direct",
     "Forest",
     "Lasso",
+    "Lifelong",
     "Linear",
     "Ridge",
     "ScoreModel",

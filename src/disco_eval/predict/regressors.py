@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import FormatError, ValidationError
 from ..numerics.forest import Trees
 from .base import Array, Arrays, Config, need
+from .mlp import MLP2, MLP3
 
 
 class Regressor(Protocol):
@@ -218,7 +219,7 @@ class Boosting(Forest):
         return model
 
 
-REGRESSORS: dict[str, type[Regressor]] = {c.name: c for c in (Forest, KNN, Linear, Ridge, Lasso, Boosting)}
+REGRESSORS: dict[str, type[Regressor]] = {c.name: c for c in (Forest, KNN, Linear, Ridge, Lasso, Boosting, MLP2, MLP3)}
 
 
 def squared_distance(A: Array, B: Array) -> Array:

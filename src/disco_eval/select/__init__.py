@@ -7,8 +7,10 @@ from collections.abc import Callable
 from ..errors import DiscoError, unknown
 from .anchors import Anchors
 from .chance import auto, stratified
+from .clustered import anchor_conf, anchor_corr, anchor_irt
 from .disagreement import jsd, pds
 from .optimal import hybrid, sharp
+from .searched import best_for_validation, every_kth
 from .uniform import uniform
 
 Selector = Callable[..., Anchors]
@@ -21,6 +23,11 @@ SELECTORS: dict[str, Selector] = {
     "uniform": uniform,
     "pds": pds,
     "jsd": jsd,
+    "anchor_conf": anchor_conf,
+    "anchor_corr": anchor_corr,
+    "anchor_irt": anchor_irt,
+    "best_for_validation": best_for_validation,
+    "every_kth": every_kth,
 }
 
 
@@ -34,7 +41,12 @@ def selector(name: str) -> Selector:
 __all__ = [
     "SELECTORS",
     "Anchors",
+    "anchor_conf",
+    "anchor_corr",
+    "anchor_irt",
     "auto",
+    "best_for_validation",
+    "every_kth",
     "hybrid",
     "jsd",
     "pds",

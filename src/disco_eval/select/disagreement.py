@@ -32,7 +32,7 @@ def pds(
     ----------
     committee_size
         How many source models, drawn at random, are asked; all by default. Near duplicates dilute disagreement, and
-        the paper found 100 of 385 better than all on MMLU (its Appendix G).
+        the paper found 100 of 385 better than all on MMLU (its Appendix I).
     stratify
         Equal numbers from every subtask. The paper finds that it does not help (Table 2b).
     lowest

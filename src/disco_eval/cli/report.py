@@ -1,0 +1,56 @@
+"""disco report: tables and figures from what a study saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .common import Json, print_json
+
+app = typer.Typer(no_args_is_help=True, help="Tables and figures from saved results.", rich_markup_mode="markdown")
+
+Study = Annotated[Path, typer.Argument(help="A study's folder, or a long table of its layout (.parquet, .csv).")]
+Out = Annotated[Path | None, typer.Option("--out", help="Where the files go; DIR/tables or DIR/figures by default.")]
+
+
+@app.command("tables", epilog="Example: **disco report tables study**")
+def tables(study: Study, out: Out = None, as_json: Json = False) -> None:
+    """Write a study's tables as markdown and LaTeX in the paper's layout, and all numbers as CSV."""
+    from ..report.tables import markdown, write_tables
+    from ..report.tables import tables as make
+    from ..studies import read_predictions
+
+    predictions = read_predictions(study)
+    written = write_tables(predictions, out or _beside(study, "tables"))
+    if as_json:
+        print_json({"files": [str(f) for f in written], "summary": predictions.summary().to_dicts()})
+        return
+    for table in make(predictions):
+        print(markdown(table))
+    print(f"Written: {', '.join(str(f) for f in written)}")
+
+
+@app.command("figures", epilog="Example: **disco report figures study --format pdf**")
+def figures(
+    study: Study,
+    out: Out = None,
+    kind: Annotated[str, typer.Option("--format", help="svg, png or pdf.")] = "svg",
+    as_json: Json = False,
+) -> None:
+    """Draw a study's figures: scatter of scores, of ranks, curves over anchors, calibration."""
+    from ..report.figures import write_figures
+    from ..studies import read_predictions
+
+    folder = study if study.is_dir() else study.parent
+    written = write_figures(read_predictions(study), folder, out or _beside(study, "figures"), kind)
+    if as_json:
+        print_json({"files": [str(f) for f in written]})
+        return
+    for file in written:
+        print(file)
+
+
+def _beside(study: Path, name: str) -> Path:
+    return (study if study.is_dir() else study.parent) / name

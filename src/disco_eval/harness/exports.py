@@ -1,0 +1,120 @@
+"""Estimates in the formats that hubs and registries of results take, always marked as estimates."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import __version__
+from ..condensation import Condensation, Estimate
+
+EEE_SCHEMA = "0.2.1"
+
+
+def eval_results(c: Condensation, estimates: Sequence[Estimate], dataset: str, task: str) -> list[dict[str, Any]]:
+    """Entries of the hub's ``.eval_results/*.yaml``, one per estimate.
+
+    The format has no field for uncertainty, so the interval stands in ``notes``. Values are in percent.
+    """
+    return [
+        {
+            "dataset": {"id": dataset, "task_id": task},
+            "value": round(100 * e.score, 2),
+            "date": _today(),
+            "notes": _note(c, e),
+        }
+        for e in estimates
+    ]
+
+
+def model_index(c: Condensation, estimates: Sequence[Estimate], dataset: str, task: str) -> list[dict[str, Any]]:
+    """Entries of the older ``model-index`` of a model card; ``metrics.args`` carries anchors and interval."""
+    return [
+        {
+            "name": e.model,
+            "results": [
+                {
+                    "task": {"type": "text-generation"},
+                    "dataset": {"name": c.benchmark, "type": dataset, "config": task},
+                    "metrics": [
+                        {
+                            "type": "accuracy",
+                            "value": round(100 * e.score, 2),
+                            "name": f"DISCO estimate from {len(c.anchors)} items",
+                            "args": {"n_anchors": len(c.anchors), "low": e.low, "high": e.high, "level": e.level},
+                        }
+                    ],
+                }
+            ],
+        }
+        for e in estimates
+    ]
+
+
+def every_eval_ever(c: Condensation, estimates: Sequence[Estimate], dataset: str, task: str) -> list[dict[str, Any]]:
+    """Records of the Every Eval Ever schema (0.2.1), one per model, the interval as its uncertainty."""
+    now = datetime.datetime.now(datetime.UTC)
+    return [
+        {
+            "schema_version": EEE_SCHEMA,
+            "evaluation_id": f"{c.benchmark}/{e.model}/{now.timestamp():.0f}",
+            "retrieved_timestamp": f"{now.timestamp():.0f}",
+            "source_metadata": {
+                "source_name": "disco-eval",
+                "source_type": "evaluation_run",
+                "source_organization_name": "unknown",
+                "evaluator_relationship": "other",
+            },
+            "eval_library": {"name": "disco-eval", "version": __version__},
+            "model_info": {"name": e.model.rpartition("/")[2], "id": e.model},
+            "evaluation_results": [_eee_result(c, e, dataset, task)],
+        }
+        for e in estimates
+    ]
+
+
+def _eee_result(c: Condensation, e: Estimate, dataset: str, task: str) -> dict[str, Any]:
+    return {
+        "evaluation_name": task,
+        "source_data": {"dataset_name": dataset, "source_type": "other"},
+        "metric_config": {
+            "evaluation_description": _note(c, e),
+            "lower_is_better": False,
+            "score_type": "continuous",
+            "min_score": 0.0,
+            "max_score": 1.0,
+        },
+        "score_details": {
+            "score": e.score,
+            "details": {"flags": " ".join(e.flags), "n_anchors": str(len(c.anchors))},
+            "uncertainty": {
+                "confidence_interval": {
+                    "lower": e.low,
+                    "upper": e.high,
+                    "confidence_level": e.level,
+                    "method": "errors of the same procedure on source models left out",
+                },
+                "num_samples": len(c.anchors),
+            },
+        },
+    }
+
+
+FORMATS: dict[str, Callable[[Condensation, Sequence[Estimate], str, str], list[dict[str, Any]]]] = {
+    "eval-results": eval_results,
+    "model-index": model_index,
+    "every-eval-ever": every_eval_ever,
+}
+
+
+def _note(c: Condensation, e: Estimate) -> str:
+    flags = f"; flags: {', '.join(e.flags)}" if e.flags else ""
+    return (
+        f"DISCO estimate from {len(c.anchors)} of {c.provenance.get('n_items', '?')} items, "
+        f"{100 * e.level:g} % interval {100 * e.low:.1f} to {100 * e.high:.1f}{flags} (disco-eval {__version__})"
+    )
+
+
+def _today() -> str:
+    return datetime.datetime.now(datetime.UTC).date().isoformat()

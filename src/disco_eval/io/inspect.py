@@ -1,0 +1,78 @@
+"""Logs of Inspect AI (``.eval`` or ``.json``), read with Inspect's own reader: the header first, then sample by sample.
+
+An item is a sample id, qualified by the task. Scores are grades: "C" is 1, "P" 0.5, "I" and "N" 0, numbers as they are;
+several epochs of a sample are averaged. Inspect keeps no log-likelihood per choice, so there are no probabilities.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import DiscoError, FormatError, ValidationError, some
+from ..responses import Responses
+from .records import Record, grade_of, one_model
+
+_LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+
+
+def inspect(paths: Sequence[Path], *, metric: str | None = None) -> Iterator[tuple[str, Callable[[], Responses]]]:
+    """Readers for Inspect's logs, one per model; several tasks of a model are its subtasks.
+
+    ``metric`` names the scorer, the first by default. Raises FormatError for a log that cannot be read or did not
+    finish.
+    """
+    reader = _reader()
+    logs: dict[str, list[Path]] = {}
+    for path in paths:
+        files = sorted(p for p in path.rglob("*") if p.suffix in (".eval", ".json")) if path.is_dir() else [path]
+        if not files:
+            raise FormatError(f"'{path}' holds no .eval logs of Inspect")
+        for file in files:
+            header = _header(reader, file)
+            logs.setdefault(str(header.eval.model), []).append(file)
+    for model, files in logs.items():
+        yield model, lambda model=model, files=files: _read(reader, model, files, metric)  # type: ignore[misc]
+
+
+def _read(reader: Any, model: str, files: list[Path], metric: str | None) -> Responses:
+    records: list[Record] = []
+    for file in files:
+        header = _header(reader, file)
+        task = str(header.eval.task).rpartition("/")[2]
+        grades: dict[str, list[float]] = {}
+        digests: dict[str, str] = {}
+        for sample in reader.read_eval_log_samples(str(file), all_samples_required=False):
+            item = f"{task}/{sample.id}"
+            grades.setdefault(item, []).append(_grade(item, sample.scores or {}, metric))
+            digests[item] = hashlib.sha256(f"{sample.input}\x1f{sample.choices}".encode()).hexdigest()[:16]
+        records += [Record(item, task, sum(g) / len(g), digests[item]) for item, g in grades.items()]
+    return one_model(model, records, {"harness": "inspect", "metric": metric or "default", "models": {model: {}}})
+
+
+def _grade(item: str, scores: dict[str, Any], metric: str | None) -> float:
+    name = metric or next(iter(scores), "")
+    if name not in scores:
+        raise ValidationError(f"sample '{item}' has no score '{name}'; it has {some(scores) or 'none'}")
+    value = scores[name].value
+    return _LETTERS[value] if isinstance(value, str) and value in _LETTERS else grade_of(value)
+
+
+def _header(reader: Any, file: Path) -> Any:
+    try:
+        header = reader.read_eval_log(str(file), header_only=True)
+    except Exception as e:  # Inspect's reader raises zip, JSON, validation and system errors
+        raise FormatError(f"'{file}' is not a log of Inspect: {' '.join(str(e).split())[:120]}") from None
+    if header.status != "success":
+        raise FormatError(f"'{file}' has status '{header.status}'; only finished evaluations are imported")
+    return header
+
+
+def _reader() -> Any:
+    try:
+        from inspect_ai import log
+    except ImportError:
+        raise DiscoError("reading Inspect's logs needs inspect_ai: pip install 'disco-eval[inspect]'") from None
+    return log

@@ -1,0 +1,134 @@
+"""The long table of a study, from which every other number is derived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..errors import DiscoError, FormatError, ValidationError, some
+from ..files import new_file
+from ..numerics.metrics import mae_pp, spearman
+
+FILE = "predictions.parquet"
+KEYS = ("benchmark", "split", "method", "n_anchors")
+SCHEMA: dict[str, Any] = {
+    "benchmark": pl.String,
+    "method": pl.String,
+    "split": pl.String,
+    "run": pl.Int64,
+    "n_anchors": pl.Int64,
+    "model": pl.String,
+    "truth": pl.Float64,
+    "estimate": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "seconds": pl.Float64,
+}
+NEEDED = ("method", "run", "n_anchors", "model", "truth", "estimate")
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """One row for every benchmark, method, split, run, number of anchors and target model.
+
+    Attributes
+    ----------
+    table : columns benchmark, method, split, run, n_anchors, model, truth, estimate (scores in [0, 1]), low, high and
+        seconds (may be null).
+    """
+
+    table: pl.DataFrame
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __repr__(self) -> str:
+        methods = self.table["method"].n_unique()
+        return f"Predictions({len(self)} rows, {methods} methods, {self.table['run'].n_unique()} runs)"
+
+    def summary(self) -> pl.DataFrame:
+        """Errors and rank agreement for each benchmark, split, method and number of anchors.
+
+        Columns: the keys, n_runs, n_models (targets in a run), mae_pp (mean absolute error in percentage points) and
+        spearman, means over runs, with mae_sd and spearman_sd, standard deviations over runs (population, as numpy's).
+        Spearman is NaN where a run's estimates are all equal. Rows in order of first appearance.
+        """
+        rows = []
+        for key, part in self.table.group_by(KEYS, maintain_order=True):
+            runs = [r for _, r in part.group_by("run", maintain_order=True)]
+            pairs = [(r["truth"].to_numpy(), r["estimate"].to_numpy()) for r in runs]
+            mae = np.array([mae_pp(t, e) for t, e in pairs])
+            rho = np.array([spearman(t, e) for t, e in pairs])
+            values = [len(runs), len(runs[0]), mae.mean(), mae.std(), rho.mean(), rho.std()]
+            rows.append([*key, *map(_plain, values)])
+        names = [*KEYS, "n_runs", "n_models", "mae_pp", "mae_sd", "spearman", "spearman_sd"]
+        return pl.DataFrame(rows, schema=names, orient="row")
+
+    def save(self, path: str | Path) -> None:
+        """Write ``predictions.parquet`` into a folder, whole or not at all."""
+        with new_file(Path(path) / FILE) as draft:
+            self.table.write_parquet(draft)
+
+
+def read_predictions(path: str | Path) -> Predictions:
+    """A study's table from its folder, or any long table of that layout (``.parquet`` or ``.csv``).
+
+    Needed: method, run, n_anchors, model, truth, estimate. Other columns of the layout are filled where absent:
+    benchmark and split with ``""``, low, high and seconds with null; columns beyond it are ignored.
+
+    Raises DiscoError where there is none, FormatError where columns are missing or scores are no numbers in [0, 1].
+    """
+    file = Path(path) / FILE if Path(path).is_dir() else Path(path)
+    if not file.is_file():
+        raise DiscoError(f"there is no '{file}'; make it with: disco study STORE --out {Path(path)}")
+    try:
+        table = pl.read_csv(file) if file.suffix == ".csv" else pl.read_parquet(file)
+    except (pl.exceptions.PolarsError, OSError) as e:
+        raise FormatError(f"'{file}' cannot be read as a table: {str(e).splitlines()[0]}") from None
+    return from_table(table, str(file))
+
+
+def from_table(table: pl.DataFrame, whose: str = "the table") -> Predictions:
+    """Predictions from a long table after checking it; see `read_predictions`."""
+    missing = [c for c in NEEDED if c not in table.columns]
+    if missing:
+        raise FormatError(f"{whose} lacks the columns {', '.join(missing)}; it has {some(table.columns, 12)}")
+    for name in ("benchmark", "split"):
+        if name not in table.columns:
+            table = table.with_columns(pl.lit("").alias(name))
+    for name in ("low", "high", "seconds"):
+        if name not in table.columns:
+            table = table.with_columns(pl.lit(None, dtype=pl.Float64).alias(name))
+    try:
+        table = table.select([pl.col(name).cast(dtype) for name, dtype in SCHEMA.items()])
+    except pl.exceptions.PolarsError as e:
+        raise FormatError(f"{whose} has a column of the wrong type: {str(e).splitlines()[0]}") from None
+    _check(table, whose)
+    return Predictions(table)
+
+
+def _check(table: pl.DataFrame, whose: str) -> None:
+    if not len(table):
+        raise ValidationError(f"{whose} holds no predictions")
+    for name in ("truth", "estimate"):
+        values = table[name].fill_null(float("nan")).to_numpy()
+        if not np.isfinite(values).all():
+            raise ValidationError(
+                f"{whose}: {(~np.isfinite(values)).sum()} values of '{name}' are missing or no numbers"
+            )
+    truth = table["truth"].to_numpy()
+    if truth.min() < 0 or truth.max() > 1:
+        raise ValidationError(
+            f"{whose}: truth reaches {truth.max():.4g}, expected scores in [0, 1]; divide percent by 100"
+        )
+    keys = [*KEYS, "run", "model"]
+    if table.select(keys).is_duplicated().any():
+        raise ValidationError(f"{whose} has a model twice in one run of a method")
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

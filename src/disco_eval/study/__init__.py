@@ -1,1 +1,0 @@
-"""Comparing methods on populations of models."""

@@ -1,0 +1,82 @@
+"""disco study, report and cost as people and scripts meet them."""
+
+import json
+
+import polars as pl
+import pytest
+
+from disco_eval.io import write_npz
+from tests.cli.test_cli import disco, refused
+from tests.conftest import population
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study")
+    write_npz(population(40, 80), folder / "mine.npz")
+    disco(
+        "study",
+        "mine.npz",
+        "--methods",
+        "random+direct,pds+knn",
+        "--anchors",
+        "5,10",
+        "--runs",
+        2,
+        "--out",
+        "s",
+        cwd=folder,
+    )
+    return folder
+
+
+def test_a_study_and_its_tables_and_figures(work):
+    table = pl.read_parquet(work / "s" / "predictions.parquet")
+    assert set(table["benchmark"]) == {"mine"}
+    assert len(table) == 2 * 2 * 2 * 4
+    out = disco("report", "tables", "s", cwd=work).stdout
+    assert "| Baseline | Random | Direct eval. |" in out
+    assert (work / "s" / "tables" / "table-iid-10.tex").is_file()
+    figures = disco("report", "figures", "s", cwd=work).stdout.split()
+    assert "s/figures/curves-mine-iid.svg" in figures
+    made = json.loads(disco("report", "tables", "s", "--json", cwd=work).stdout)
+    assert {row["method"] for row in made["summary"]} == {"random+direct", "pds+knn"}
+
+
+def test_a_study_goes_on_and_prints_json(work):
+    command = ("study", "mine.npz", "--methods", "random+direct,pds+knn", "--anchors", "5,10", "--runs", 2)
+    again = json.loads(disco(*command, "--out", "s", "--json", cwd=work).stdout)
+    fresh = json.loads(disco(*command, "--out", "s2", "--json", "--jobs", 2, cwd=work).stdout)
+    assert again["summary"] == fresh["summary"]
+
+
+def test_a_long_table_from_elsewhere(work):
+    pl.read_parquet(work / "s" / "predictions.parquet").select(
+        "method", "run", "n_anchors", "model", "truth", "estimate"
+    ).write_csv(work / "theirs.csv")
+    out = disco("report", "tables", "theirs.csv", "--out", "t", cwd=work).stdout
+    assert "| Baseline | Random | Direct eval. |" in out
+
+
+def test_wrong_input_is_one_line(work):
+    common = ("study", "mine.npz", "--out", "x")
+    assert "method 'nonsense' is not known" in refused(*common, "--methods", "nonsense", cwd=work)
+    assert "split 'idd' is not known" in refused(*common, "--split", "idd", cwd=work)
+    assert "100 anchors were asked for" in refused(*common, cwd=work)
+    assert "there is no 'nowhere'" in refused("report", "tables", "nowhere", cwd=work)
+    assert "svg, png, pdf" in refused("report", "figures", "s", "--format", "gif", cwd=work)
+    assert "give --full and --anchors" in refused("cost", cwd=work)
+
+
+def test_the_papers_cost():
+    out = disco("cost", "--full", "8.53", "--anchors", "0.07", "--offline", "3284", "--unit", "GPU-hours").stdout
+    assert "break-even: 389 evaluations" in out
+    assert "99.3 %" in disco("cost", "--full", "30739", "--anchors", "218").stdout
+    paper = json.loads(disco("cost", "--paper", "--json").stdout)["costs"]
+    assert [c["break_even"] for c in paper] == [389, 388]
+    assert round(100 * paper[1]["saved_share"], 1) == 99.3
+
+
+def test_the_cost_of_a_study(work):
+    out = disco("cost", "--study", "s", cwd=work).stdout
+    assert "pds+knn" in out

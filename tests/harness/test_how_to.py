@@ -1,0 +1,34 @@
+"""The commands of docs/how-to run, on tiny models and a benchmark of three small tasks."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.harness.conftest import OFFLINE
+from tests.test_readme import blocks
+
+SMALLER = {"--anchors 100": "--anchors 18 --predict ridge --select jsd", "disco run": "disco run --tasks-path tasks"}
+SMALLER |= {
+    "disco watch": "disco watch --tasks-path tasks",
+    "--format task-dir": "--format task-dir --tasks-path tasks",
+}
+
+
+@pytest.mark.parametrize("page", ["lm-eval", "checkpoints", "publish"])
+def test_the_commands_run(page, toy, tmp_path):
+    for name in ("runs", "tasks", "toy.zarr"):
+        (tmp_path / name).symlink_to(toy / name)
+    (tmp_path / "mmlu.zarr").symlink_to(toy / "toy.zarr") if page != "lm-eval" else None
+    (tmp_path / "mmlu-100").symlink_to(toy / "toy-18") if page != "lm-eval" else None
+    shutil.copytree(toy / "models" / "m10", tmp_path / "training" / "checkpoint-10")
+    env = {**OFFLINE, "PATH": f"{Path(sys.executable).parent}:{OFFLINE['PATH']}", "MODEL": str(toy / "models" / "m11")}
+    commands = blocks(f"docs/how-to/{page}.md", "bash")
+    assert commands
+    for block in commands:
+        for long, short in SMALLER.items():
+            block = block.replace(long, short)
+        done = subprocess.run(["bash", "-euc", block], cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, block + done.stderr[-2000:]

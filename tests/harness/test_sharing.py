@@ -1,0 +1,168 @@
+"""Sharing: the real hub client against a stand-in server, exports, and MASEval's artifact."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestRegressor
+
+from disco_eval import DiscoError, FormatError, ValidationError, condense, load
+from disco_eval.harness.maseval import MasevalDisco, read_maseval
+from disco_eval.hub import is_repo
+from disco_eval.numerics.forest import Trees
+from tests.cli.test_cli import disco, refused
+from tests.conftest import population
+from tests.harness.conftest import DISCO
+from tests.harness.hub_server import stand_in
+
+
+@pytest.fixture
+def saved(tmp_path):
+    r = population()
+    condense(r, 12, select="jsd", predict="ridge", rng=0, benchmark="toy").save(tmp_path / "toy-12")
+    r.save(tmp_path / "toy.zarr")
+    return tmp_path
+
+
+def against(address, *command, cwd, status=0):
+    env = {**os.environ, "HF_ENDPOINT": address, "HF_HOME": str(cwd / "cache"), "HF_TOKEN": "hf_test", "NO_COLOR": "1"}
+    env |= {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_OFFLINE": "0"}
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=cwd, env=env)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+def test_push_and_pull_through_the_real_client(saved):
+    pytest.importorskip("huggingface_hub", reason="needs the extra hub")
+    expected = [e.score for e in load(saved / "toy-12").estimate(population())]
+    with stand_in() as (address, repos):
+        out = against(address, DISCO, "push", "toy-12", "me/toy-12", cwd=saved)
+        assert "me/toy-12" in out.stdout
+        assert set(repos["me/toy-12"]) == {"condensation.json", "arrays.safetensors", "README.md"}
+        against(address, DISCO, "pull", "me/toy-12", "--out", "back", cwd=saved)
+        script = (
+            "import disco_eval as de, json\n"
+            "c = de.load('me/toy-12')\n"
+            "print(json.dumps([e.score for e in c.estimate(de.open_responses('toy.zarr'))]))"
+        )
+        assert json.loads(against(address, sys.executable, "-c", script, cwd=saved).stdout) == expected
+        line = against(address, DISCO, "pull", "me/nothing", "--out", "x", cwd=saved, status=2).stderr.splitlines()[-1]
+        assert "'me/nothing' is no folder here and cannot be fetched from the hub" in line
+        repos["me/toy-12"]["arrays.safetensors"] = b"\x00" + repos["me/toy-12"]["arrays.safetensors"][1:]
+        line = against(address, DISCO, "pull", "me/toy-12", "--out", "y", cwd=saved, status=2).stderr.splitlines()[-1]
+        assert "is damaged" in line
+        assert not (saved / "y").exists()
+    assert [e.score for e in load(saved / "back").estimate(population())] == expected
+
+
+def test_what_reads_as_a_repository(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert is_repo("me/toy-12")
+    (tmp_path / "me" / "toy-12").mkdir(parents=True)
+    assert not is_repo("me/toy-12")
+    for name in ("toy-12", "/a/b", "../a", "a/b/c", "a/b c"):
+        assert not is_repo(name)
+
+
+def test_damaged_condensations_are_not_shared(saved):
+    (saved / "toy-12" / "arrays.safetensors").write_bytes(b"x")
+    assert "is damaged" in refused("push", "toy-12", "me/toy-12", cwd=saved)
+
+
+def test_exports_carry_the_interval_and_say_that_they_are_estimates(saved):
+    def export(form):
+        out = disco(
+            "estimate", "toy-12", "toy.zarr", "--export", form, "--dataset", "me/toy", "--level", 0.8, cwd=saved
+        )
+        return json.loads(out.stdout)
+
+    estimates = load(saved / "toy-12").estimate(population(), 0.8)
+    e = estimates[0]
+    first = export("eval-results")[0]
+    assert first["dataset"] == {"id": "me/toy", "task_id": "toy"}
+    assert first["value"] == round(100 * e.score, 2)
+    assert (
+        f"DISCO estimate from 12 of 60 items, 80 % interval {100 * e.low:.1f} to {100 * e.high:.1f}" in first["notes"]
+    )
+    hub = pytest.importorskip("huggingface_hub", reason="needs the extra hub")
+    parsed = hub.parse_eval_result_entries(export("eval-results"))
+    assert parsed[0].dataset_id == "me/toy"
+    index = export("model-index")[0]
+    assert index["results"][0]["metrics"][0]["args"] == {"n_anchors": 12, "low": e.low, "high": e.high, "level": 0.8}
+    from huggingface_hub.repocard_data import model_index_to_eval_results
+
+    names, results = zip(*[model_index_to_eval_results([i]) for i in export("model-index")], strict=True)
+    assert names[0] == e.model
+    assert results[0][0].metric_type == "accuracy"
+    record = export("every-eval-ever")[0]
+    interval = record["evaluation_results"][0]["score_details"]["uncertainty"]["confidence_interval"]
+    assert (interval["lower"], interval["upper"], interval["confidence_level"]) == (e.low, e.high, 0.8)
+    assert record["model_info"]["id"] == e.model
+    assert "Choose from" in refused("estimate", "toy-12", "toy.zarr", "--export", "xml", cwd=saved)
+
+
+def maseval_predictor(seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(30, 6, 4))
+    p = np.exp(x) / np.exp(x).sum(axis=2, keepdims=True)
+    pca = PCA(5).fit(p.reshape(30, -1))
+    forest = RandomForestRegressor(20, random_state=0).fit(pca.transform(p.reshape(30, -1)), rng.random(30))
+    config = {"model_type": "disco", "n_components": 5, "eval_config": {"pca": 5, "pad_to_size": 4}}
+    meta = {"sampling_name": "high-disagreement", "number_item": 6, "fitted_model_type": "RandomForestRegressor"}
+    trees = Trees.from_sklearn(forest.estimators_)
+    made = MasevalDisco(np.array([9, 3, 7, 1, 0, 4]), pca.mean_, pca.components_, trees, 4, meta, config)
+    return made, x, forest.predict(pca.transform(p.reshape(30, -1)))
+
+
+def test_masevals_artifact_round_trips_exactly(tmp_path):
+    made, x, expected = maseval_predictor()
+    np.testing.assert_allclose(made.predict(x), expected, atol=1e-12)
+    made.save(tmp_path / "a")
+    assert {p.name for p in (tmp_path / "a").iterdir()} == {
+        "anchor_points.json", "disco_transform.npz", "disco_model.npz", "disco_meta.json", "config.json"
+    }  # fmt: skip
+    back = read_maseval(tmp_path / "a")
+    np.testing.assert_array_equal(back.predict(x), made.predict(x))
+    back.save(tmp_path / "b")
+    for file in sorted((tmp_path / "a").iterdir()):
+        if file.suffix == ".json":
+            assert json.loads(file.read_text()) == json.loads((tmp_path / "b" / file.name).read_text())
+            continue
+        with np.load(file) as a, np.load(tmp_path / "b" / file.name) as b:
+            assert set(a) == set(b)
+            for name in a:
+                assert a[name].dtype == b[name].dtype
+                np.testing.assert_array_equal(a[name], b[name])
+    assert back.anchors.tolist() == [9, 3, 7, 1, 0, 4]
+
+
+def test_a_missing_anchor_is_an_error_and_not_a_constant():
+    made, x, _ = maseval_predictor()
+    x[3, 2] = -np.inf
+    with pytest.raises(ValidationError, match="1 anchors have no answer from some model: positions 7"):
+        made.predict(x)
+    with pytest.raises(ValidationError, match="expected"):
+        made.predict(x[:, :5])
+    x[3, 2] = 0.0
+    x[0, 0, 3] = -np.inf  # a choice that the item lacks
+    assert np.isfinite(made.predict(x)).all()
+
+
+def test_damaged_artifacts_are_refused(tmp_path):
+    made, _, _ = maseval_predictor()
+    made.save(tmp_path / "a")
+    for name in ("anchor_points.json", "disco_transform.npz", "disco_model.npz"):
+        data = (tmp_path / "a" / name).read_bytes()
+        (tmp_path / "a" / name).write_bytes(data[: len(data) // 2])
+        with pytest.raises(FormatError):
+            read_maseval(tmp_path / "a")
+        (tmp_path / "a" / name).write_bytes(data)
+    (tmp_path / "a" / "anchor_points.json").write_text("[1, 2]")
+    with pytest.raises(FormatError, match="are not 2 anchors times"):
+        read_maseval(tmp_path / "a")
+    with pytest.raises(DiscoError, match="exists already"):
+        made.save(tmp_path / "a")

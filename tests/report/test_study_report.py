@@ -1,0 +1,106 @@
+"""Tables and figures from a study's predictions alone."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from disco_eval import ValidationError, study
+from disco_eval.report.figures import write_figures
+from disco_eval.report.tables import labels, latex, markdown, tables, write_tables
+from disco_eval.studies import PRESETS, Pair, Predictions, from_table, preset
+from tests.conftest import population
+
+
+@pytest.fixture(scope="module")
+def studied(tmp_path_factory):
+    out = tmp_path_factory.mktemp("study")
+    r = population(40, 80)
+    methods = [*preset("table1", r).methods, Pair("mine & yours_1", "pds", "ridge")]
+    return study(methods, {"MMLU": r, "A_RC": r}, ["iid", "top10"], [6, 12], 2, 0, out=out), out
+
+
+def test_rows_stand_by_approach_and_print_the_numbers(studied):
+    predictions, _ = studied
+    made = tables(predictions)
+    assert [(t.split, t.n_anchors) for t in made] == [("iid", 6), ("iid", 12), ("top10", 6), ("top10", 12)]
+    table = made[1]
+    assert table.benchmarks == ("MMLU", "A_RC")
+    assert [r.approach for r in table.rows] == [
+        "Baseline", *["tinyBenchmarks"] * 3, "Metabench", *["Model signature"] * 2, *["DISCO"] * 4, "Other",
+    ]  # fmt: skip
+    metabench = next(r for r in table.rows if r.approach == "Metabench")
+    assert metabench.other_counts(12) == "18"
+    text = markdown(table)
+    summary = predictions.summary().filter(split="iid", n_anchors=12, method="pds+forest", benchmark="MMLU")
+    row = summary.to_dicts()[0]
+    assert f"| {row['mae_pp']:.2f} ± {row['mae_sd']:.2f} | {row['spearman']:.3f} ± {row['spearman_sd']:.3f} |" in text
+    assert "(18 anchors)" in text
+
+
+def test_latex_is_balanced_and_escaped(studied):
+    text = latex(tables(studied[0])[1])
+    plain = text.replace(r"\&", "")
+    body = [line for line in plain.splitlines() if line.endswith(r"\\")]
+    assert len({line.count("&") for line in body if "multicolumn" not in line}) == 1
+    assert text.count("{") == text.count("}")
+    assert r"mine \& yours\_1" in text
+    assert r"A\_RC" in text
+    assert text.count(r"\textbf{") >= 5 + 4
+    assert r"\textdagger" in text
+
+
+def test_files_are_written(studied, tmp_path):
+    predictions, out = studied
+    names = {f.name for f in write_tables(predictions, tmp_path)}
+    assert {"summary.csv", "table-iid-12.md", "table-iid-12.tex", "table-top10-6.md"} <= names
+    summary = pl.read_csv(tmp_path / "summary.csv")
+    np.testing.assert_allclose(summary["mae_pp"], predictions.summary()["mae_pp"])
+    few = predictions.table.filter(
+        pl.col("benchmark") == "MMLU", pl.col("split") == "iid", pl.col("method").is_in(["pds+forest", "random+direct"])
+    )
+    figures = {f.name for f in write_figures(Predictions(few), out, tmp_path, "svg")}
+    for what in ("scatter", "ranks", "curves", "calibration"):
+        assert f"{what}-MMLU-iid.svg" in figures
+        assert (tmp_path / f"{what}-MMLU-iid.svg").read_text().rstrip().endswith("</svg>")
+
+
+@pytest.mark.parametrize("kind", ["png", "pdf"])
+def test_other_formats(studied, tmp_path, kind):
+    part = studied[0].table.filter(pl.col("benchmark") == "MMLU", pl.col("split") == "iid", pl.col("n_anchors") == 6)
+    part = part.filter(pl.col("method").is_in(["pds+knn", "mine & yours_1"]))
+    files = write_figures(Predictions(part), tmp_path, tmp_path, kind)
+    assert {f.suffix for f in files} == {f".{kind}"}
+    assert all(f.stat().st_size > 1000 for f in files)
+    with pytest.raises(ValidationError, match="svg, png, pdf, not 'gif'"):
+        write_figures(Predictions(part), tmp_path, tmp_path, "gif")
+
+
+def test_labels_of_the_papers_rows():
+    assert labels("pds+forest") == ("DISCO", "High PDS", "Sig. + RF")
+    assert labels("random+direct") == ("Baseline", "Random", "Direct eval.")
+    assert labels("ssepy")[0] == "SSEPY"
+    assert labels("pds+forest, of mine") == ("Other", "pds+forest, of mine", "")
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_every_row_of_every_preset_has_its_labels(name):
+    for method in preset(name, population(500, 60), committee=20).methods:
+        assert labels(method.name)[0] != "Other"
+
+
+def test_metabench_takes_other_numbers_on_other_benchmarks():
+    r = population(40, 80)
+    methods = [m for m in preset("table1", r).methods if m.name in ("best_for_validation+ability_irt", "random+direct")]
+    methods.append(Pair("another", "uniform", "direct"))
+    made = tables(study(methods, {"mmlu": r, "hellaswag": r, "winogrande": r}, "iid", 10, 1, 0))
+    (table,) = made
+    (row,) = [row for row in table.rows if row.approach == "Metabench"]
+    assert row.other_counts(10) == "15/45/20"
+    assert "Best for val. (15/45/20 anchors)" in markdown(table)
+
+
+def test_one_row_of_someone_elses_table():
+    rows = [("a", 0, 100, f"m{k}", k / 10, k / 10 + 0.01) for k in range(5)]
+    table = pl.DataFrame(rows, schema=["method", "run", "n_anchors", "model", "truth", "estimate"], orient="row")
+    text = markdown(tables(from_table(table))[0])
+    assert "| Other | a |  | 1.00 | 1.000 |" in text

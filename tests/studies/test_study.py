@@ -1,0 +1,276 @@
+"""Studies: resumable, parallel, reproducible; every preset runs; users' methods fit in."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+
+import disco_eval as de
+from disco_eval import DiscoError, ValidationError
+from disco_eval.splits import Split
+from disco_eval.studies import PRESETS, SPLITS, Pair, preset, split_plan, study
+from disco_eval.studies.methods import SSEPY, method
+from disco_eval.studies.predictions import SCHEMA
+from disco_eval.studies.presets import metabench_times, request
+from tests.conftest import population
+
+METHODS = ["random+direct", "pds+knn", "pds+forest", "random+gpirt"]
+
+
+@pytest.fixture(scope="module")
+def r():
+    return population(40, 80)
+
+
+def few(r, **options):
+    return study(METHODS, r, "iid", [5, 10], 2, 0, **options)
+
+
+def test_one_long_table(r):
+    table = few(r).table
+    assert table.schema == pl.Schema(SCHEMA)
+    assert len(table) == 4 * 2 * 2 * 4
+    assert table["model"].unique().sort().to_list() == sorted(r.models.ids[::10].tolist())
+    truth = dict(zip(r.models.ids.tolist(), r.scores(), strict=True))
+    np.testing.assert_allclose(table["truth"], [truth[m] for m in table["model"]])
+    assert table["estimate"].is_between(0, 1).all()
+
+
+def test_the_same_seed_gives_the_same_table_with_one_and_two_jobs(r, tmp_path):
+    one = few(r)
+    assert one.table.equals(few(r, jobs=2, out=tmp_path / "two").table, null_equal=True)
+    assert one.table.equals(pl.read_parquet(tmp_path / "two" / "predictions.parquet"), null_equal=True)
+    assert not one.table.equals(study(METHODS, r, "iid", [5, 10], 2, 1).table, null_equal=True)
+
+
+def test_finished_parts_are_taken_up_and_missing_ones_made(r, tmp_path):
+    whole = few(r, out=tmp_path)
+    parts = sorted((tmp_path / "parts").iterdir())
+    assert len(parts) == 16
+    kept = {p: p.stat().st_mtime_ns for p in parts[::2]}
+    for p in parts[1::2]:
+        p.unlink()
+    (tmp_path / "predictions.parquet").unlink()
+    again = few(r, out=tmp_path)
+    assert whole.table.equals(again.table, null_equal=True)
+    assert {p: p.stat().st_mtime_ns for p in kept} == kept
+
+
+def test_a_killed_study_goes_on_to_the_identical_table(r, tmp_path):
+    r.save(tmp_path / "r.zarr")
+    code = (
+        "import sys, disco_eval as de\n"
+        f"r = de.open_responses({str(tmp_path / 'r.zarr')!r})\n"
+        f"t = de.study({METHODS!r}, r, 'iid', [5, 10], 3, 0, out={str(tmp_path / 'out')!r})\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code])
+    parts = tmp_path / "out" / "parts"
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not (parts.is_dir() and len(list(parts.glob("*.parquet"))) >= 3):
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "out" / "predictions.parquet").exists()
+    stored = de.open_responses(tmp_path / "r.zarr")
+    resumed = study(METHODS, stored, "iid", [5, 10], 3, 0, out=tmp_path / "out")
+    fresh = study(METHODS, stored, "iid", [5, 10], 3, 0)
+    assert resumed.table.equals(fresh.table, null_equal=True)
+
+
+def test_a_method_draws_the_same_whatever_runs_beside_it(r):
+    alone = study(["pds+forest"], r, "iid", 10, 2, 0).table
+    beside = few(r).table.filter(pl.col("method") == "pds+forest", pl.col("n_anchors") == 10)
+    assert alone.equals(beside, null_equal=True)
+
+
+def test_everything_random_is_drawn_anew_in_every_run(r):
+    table = study(["random+direct"], r, "iid", 10, 3, 0).table
+    runs = [part["estimate"].to_list() for _, part in table.group_by("run", maintain_order=True)]
+    assert runs[0] != runs[1] != runs[2] != runs[0]
+    committees = []
+
+    def spy(responses, n_anchors, rng, **options):
+        anchors = de.select.pds(responses, n_anchors, rng, committee_size=6)
+        committees.append(anchors.criterion.tolist())
+        return anchors
+
+    study([Pair("spied", spy, "direct")], r, "iid", 10, 3, 0)
+    assert len({tuple(c) for c in committees}) == 3
+
+
+def test_methods_of_one_selection_share_their_anchors(r):
+    calls = []
+
+    def counted(responses, n_anchors, rng):
+        calls.append(n_anchors)
+        return de.select.uniform(responses, n_anchors, rng)
+
+    study([Pair("a", counted, "direct"), Pair("b", counted, "knn")], r, "iid", [5, 10], 2, 0)
+    assert sorted(calls) == [5, 5, 10, 10]
+
+
+def test_sources_alone_are_seen_by_selection_and_fit(r):
+    targets = set(r.models.ids[::10].tolist())
+
+    def spy(responses, n_anchors, rng):
+        assert not targets & set(responses.models.ids.tolist())
+        return de.select.uniform(responses, n_anchors, rng)
+
+    study([Pair("spied", spy, "forest")], r, "iid", 10, 1, 0)
+
+
+def test_fewer_sources_and_more_anchors():
+    r = population(40, 80)
+    methods = [Pair("few", "pds", "knn", n_sources=9), Pair("more", "pds", "knn", times=1.5)]
+    result = study(methods, r, "iid", 10, 2, 0)
+    assert result.table.filter(pl.col("method") == "more")["n_anchors"].unique().to_list() == [15]
+    with pytest.raises(ValidationError, match="asks for 99 source models of 36"):
+        study([Pair("few", "pds", "knn", n_sources=99)], r, "iid", 10, 1, 0)
+
+
+class Constant:
+    """A user's own method: a few lines."""
+
+    name = "always the mean"
+
+    def estimate(self, source, target, n_anchors, rng):
+        mean = np.full(target.n_models, source.scores().mean())
+        return mean, mean - 0.1, mean + 0.1
+
+
+def test_a_users_own_method(r):
+    table = study([Constant(), "random+direct"], r, "iid", 10, 1, 0).table
+    own = table.filter(pl.col("method") == "always the mean")
+    assert own["estimate"].n_unique() == 1
+    np.testing.assert_allclose(own["high"] - own["low"], 0.2)
+
+
+def test_what_is_no_method_is_refused(r):
+    with pytest.raises(ValidationError, match="is no method"):
+        study([3], r, "iid", 10, 1, 0)
+    with pytest.raises(ValidationError, match=r"two methods have the same name: pds\+forest"):
+        study(["pds+forest", "pds+forest"], r, "iid", 10, 1, 0)
+    with pytest.raises(DiscoError, match=r"selection 'pdss' is not known\. Did you mean 'pds'"):
+        method("pdss+forest")
+    with pytest.raises(DiscoError, match=r"prediction 'florest' is not known\. Did you mean 'forest'"):
+        method("pds+florest")
+    with pytest.raises(DiscoError, match="method 'nothing' is not known"):
+        method("nothing")
+    with pytest.raises(DiscoError, match=r"split 'idd' is not known\. Did you mean 'iid'"):
+        study(["pds+knn"], r, "idd", 10, 1, 0)
+    with pytest.raises(DiscoError, match="selection of 'odd' does not take"):
+        study([Pair("odd", "uniform", "direct", select_options={"colour": 1})], r, "iid", 10, 1, 0)
+
+    class Wrong(Constant):
+        def estimate(self, source, target, n_anchors, rng):
+            return np.full(target.n_models, np.nan)
+
+    with pytest.raises(ValidationError, match="gave scores of shape"):
+        study([Wrong()], r, "iid", 10, 1, 0)
+
+
+@pytest.mark.parametrize("name", SPLITS)
+def test_every_split_by_name(name, r):
+    drawn = split_plan(name).draw(r, np.random.default_rng(0))
+    assert isinstance(drawn, Split)
+    assert len(np.intersect1d(drawn.source, drawn.target)) == 0
+
+
+def test_splits_that_are_drawn_differ_between_runs():
+    r = population(60, 80)
+    table = study(["random+direct"], r, ["bootstrap", "family", "iid"], 10, 3, 0).table
+    for name, kinds in (("bootstrap", 3), ("family", 3), ("iid", 1)):
+        part = table.filter(pl.col("split") == name)
+        targets = {tuple(sorted(p["model"].to_list())) for _, p in part.group_by("run")}
+        assert len(targets) == kinds
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_every_preset_runs(name):
+    r = population(64, 60)
+    made = preset(name, r, committee=20)
+    result = study(made.methods, r, made.splits, (5, 10) if name == "compression" else 10, 1, 0)
+    assert set(result.table["method"]) == {m.name for m in made.methods}
+
+
+def test_table1_has_every_row_of_the_paper():
+    names = [m.name for m in preset("table1", population()).methods]
+    assert len(names) == 11
+    assert [m.name for m in preset("vision", population()).methods if isinstance(m, SSEPY)] == ["ssepy"]
+
+
+def test_rows_that_need_probabilities_are_left_out_in_words():
+    made = preset("vision", population(graded=True))
+    assert "ssepy" not in [m.name for m in made.methods]
+    assert "ssepy" in made.note
+
+
+def test_a_request_mixes_presets_and_names(r):
+    asked = request("rank_quality,ssepy", {"a": r}, None, "5,10")
+    assert [m.name for m in asked.methods] == ["random+direct", "pds+forest", "ssepy"]
+    assert asked.splits == ("chronological",)
+    assert asked.n_anchors == (5, 10)
+    assert request("pds+knn", {"a": r}, None, None).splits == ("iid",)
+    with pytest.raises(DiscoError, match="whole numbers with commas"):
+        request("table1", {"a": r}, None, "ten")
+
+
+def test_benchmarks_share_the_rows_that_all_allow():
+    both = {"a": population(400, 60), "b": population(40, 60, graded=True)}
+    asked = request("n_sources,vision", both, None, "5", committee=20)
+    names = [m.name for m in asked.methods]
+    assert "pds+forest, 25 sources" in names
+    assert not {"pds+forest, 300 sources", "ssepy"} & set(names)
+    assert "not every benchmark allows them: pds+forest, 50 sources" in asked.note
+    assert (
+        request("rank_quality,pds+forest", both, None, "5").methods == request("rank_quality", both, None, "5").methods
+    )
+    assert metabench_times("1.5,hellaswag=4.5") == {"": 1.5, "hellaswag": 4.5}
+    for wrong in ("x", "1,a=-2", "inf"):
+        with pytest.raises(DiscoError, match="takes numbers above 0"):
+            metabench_times(wrong)
+
+
+def test_a_committee_larger_than_the_sources_is_refused(r):
+    with pytest.raises(ValidationError, match="a committee of 99 was asked for, but there are 36 source models"):
+        study(preset("rank_quality", r, committee=99).methods, r, "iid", 5, 1, 0)
+
+
+def test_times_are_kept_beside_and_asked_for(r, tmp_path):
+    assert few(r).table["seconds"].null_count() == len(few(r).table)
+    table = few(r, out=tmp_path, times=True).table
+    assert (table["seconds"] >= 0).all()
+    assert len(pl.read_parquet(tmp_path / "times.parquet")) == 16
+
+
+def test_parts_of_other_responses_are_not_taken_up(r, tmp_path):
+    few(r, out=tmp_path)
+    other = population(40, 80, seed=1)
+    assert few(other, out=tmp_path).table.equals(few(other).table, null_equal=True)
+
+
+def test_ssepy_by_a_slow_loop():
+    r = population(3, 50)
+    estimate = SSEPY().estimate(r, r, 50, np.random.default_rng(0))
+    np.testing.assert_allclose(estimate, r.scores())  # as many clusters as items: nothing is left to guess
+    y = np.r_[np.ones(30), np.zeros(20)]
+    p = np.r_[np.full(30, 0.9), np.full(20, 0.6)]
+    two = de.Responses.from_probs(
+        ["m"], de.Items([f"i{k}" for k in range(50)], label=np.where(y, 0, 1), n_choices=np.full(50, 2)),
+        np.stack([p, 1 - p], axis=1)[None],
+    )  # fmt: skip
+    assert SSEPY().estimate(two, two, 2, np.random.default_rng(0))[0] == pytest.approx(0.6)
+    with pytest.raises(ValidationError, match="ssepy needs the targets' probabilities"):
+        SSEPY().estimate(r, population(3, 50, graded=True), 5, np.random.default_rng(0))
+
+
+def test_progress_counts_up(r):
+    seen = []
+    few(r, progress=lambda what, done, total: seen.append((done, total)))
+    assert seen[-1][0] == seen[-1][1]
+    assert [d for d, _ in seen] == sorted(d for d, _ in seen)
