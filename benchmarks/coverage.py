@@ -58,13 +58,13 @@ def main() -> None:
                 rng = np.random.default_rng(seed)
                 for row in right:
                     row[rng.choice(part.n_items, round(0.3 * part.n_items), replace=False)] = 1
-                leaked += c.estimate(Responses.from_correct(part.models, part.items, right))
+                leaked.extend(c.estimate(Responses.from_correct(part.models, part.items, right)))
         shown = [f"{split}: {len(rows)} targets, MAE {100 * np.mean([abs(e[1].score - e[0]) for e in rows]):.2f}"]
         for k, level in enumerate((80, 90, 95), 1):
             held = np.mean([e[k].low <= e[0] <= e[k].high for e in rows])
             shown.append(f"{level} %: {100 * held:.1f} w {100 * np.mean([e[k].high - e[k].low for e in rows]):.1f}")
-        for flag in ("outside-range", "lines-disagree", "odd-answers"):
-            shown.append(f"{flag} {100 * np.mean([flag in e[1].flags for e in rows]):.0f} %")
+        flags = ("outside-range", "lines-disagree", "odd-answers")
+        shown.extend(f"{flag} {100 * np.mean([flag in e[1].flags for e in rows]):.0f} %" for flag in flags)
         if leaked:
             shown.append(f"leaked: odd-answers {100 * np.mean(['odd-answers' in e.flags for e in leaked]):.0f} %")
         print(" | ".join(shown), flush=True)

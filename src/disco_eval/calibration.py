@@ -36,7 +36,8 @@ FLAGS = {
     "into its training data",
     "few-sources": "the condensation learned from few source models; add more",
     "alike-sources": "the source models are so alike that they say little about another kind of model; add other kinds",
-    "no-gain": "on left-out source models the estimates were no better than the mean over as many random items",
+    "no-gain": "on left-out source models the estimates were no better than the mean over as many random items: add "
+    "source models, or take more anchors",
 }
 
 

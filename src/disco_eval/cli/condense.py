@@ -57,6 +57,7 @@ def condense(
 
     **disco condense mmlu.zarr --out mmlu-100 --sources old-models.txt --select jsd --select-opt committee_size=100**
     """
+    from ..calibration import FLAGS
     from ..condensation import condense as make
     from ..errors import DiscoError
     from ..io import open_answers
@@ -92,6 +93,7 @@ def condense(
                 "direct_mae_pp": 100 * v.direct_mae,
                 "half_width_90_pp": 100 * v.half_width(0.9),
                 "grouped_by": v.grouped_by,
+                "flags": list(condensation.source_flags),
             }
         )
         return
@@ -101,6 +103,6 @@ def condense(
         f"Error on {kept} left out: {100 * v.mae:.2f} points on average, up to {100 * v.half_width(0.9):.1f} for 90 % "
         f"of models; {v.direct_mae * 100:.2f} on average for as many random items."
     )
-    if v.mae > v.direct_mae:
-        print("These anchors do no better than random items here: try another --select or --predict.")
+    for flag in condensation.source_flags:
+        print(f"{flag}: {FLAGS[flag]}.")
     print(f"Next: disco anchors {out}, evaluate your model on them, then disco estimate {out} ANSWERS")

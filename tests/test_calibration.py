@@ -1,0 +1,73 @@
+"""Intervals and alarms on simulated models whose truth is known."""
+
+import numpy as np
+import pytest
+
+from disco_eval import Models, Responses, condense
+from disco_eval.calibration import APART, FLAGS, OF_SOURCES, effective_number
+
+
+def world(n_models=150, n_items=400, low=-1.5, high=1.5, seed=0):
+    """Grades of models with two abilities and items of random difficulty and direction."""
+    rng = np.random.default_rng(seed)
+    ability = np.column_stack([np.linspace(low, high, n_models), rng.normal(size=n_models) * 0.5])
+    slope = np.column_stack([rng.uniform(0.5, 1.5, n_items), rng.normal(size=n_items)])
+    p = 1 / (1 + np.exp(-(ability @ slope.T + rng.normal(size=n_items))))
+    ids = rng.permutation(n_models)
+    return Responses.from_correct([f"m{i}" for i in ids], [f"i{j}" for j in range(n_items)], rng.random(p.shape) < p)
+
+
+def test_intervals_hold_what_they_promise():
+    """Sources and targets from one population: coverage within three standard errors of each level."""
+    r = world(240)
+    source = np.arange(240) % 2 == 0
+    c = condense(r.pick(models=source), 60, rng=0)
+    answers = r.pick(models=~source)
+    for level in (0.8, 0.9):
+        inside = [e.low <= t <= e.high for e, t in zip(c.estimate(answers, level), answers.scores(), strict=True)]
+        assert np.mean(inside) >= level - 3 * np.sqrt(level * (1 - level) / len(inside))
+    narrow, wide = c.estimate(answers, 0.5), c.estimate(answers, 0.95)
+    assert all(n.low >= w.low and n.high <= w.high for n, w in zip(narrow, wide, strict=True))
+
+
+def test_models_above_all_sources_are_flagged_and_covered():
+    r = world(200)
+    order = np.argsort(r.scores())
+    c = condense(r.pick(models=order[:100]), 60, rng=0)
+    top = r.pick(models=order[-40:])
+    estimates = c.estimate(top)
+    assert np.mean(["outside-range" in e.flags for e in estimates]) > 0.9
+    inside = [e.low <= t <= e.high for e, t in zip(estimates, top.scores(), strict=True)]
+    assert np.mean(inside) >= 0.75  # nominal 0.9; 40 models on one draw of anchors are not independent
+    plain = np.abs(c.answers(top).grades().mean(axis=1) - top.scores()).mean()
+    ours = np.mean([abs(e.score - t) for e, t in zip(estimates, top.scores(), strict=True)])
+    alone = condense(r.pick(models=order[:100]), 60, predict="gp", rng=0, n_folds=2).estimate(top)
+    unguarded = np.mean([abs(e.score - t) for e, t in zip(alone, top.scores(), strict=True)])
+    assert ours < unguarded
+    assert ours < plain + 0.02
+
+
+def test_leaked_anchors_are_flagged_and_honest_answers_are_not():
+    r = world(240, seed=2)
+    source = np.arange(240) % 2 == 0
+    c = condense(r.pick(models=source), 100, rng=0)
+    answers = r.pick(models=~source).align(c.anchors.ids)
+    right, rng = np.array(answers.correct), np.random.default_rng(0)
+    for row in right:
+        row[rng.choice(100, 30, replace=False)] = 1
+    leaked = c.estimate(Responses.from_correct(Models(answers.models.ids), answers.items, right))
+    able = answers.scores() < 0.65  # where nearly all is right, nothing can be told
+    assert np.mean([("odd-answers" in e.flags) for e, a in zip(leaked, able, strict=True) if a]) >= 0.5
+    assert np.mean(["odd-answers" in e.flags for e in c.estimate(answers)]) <= 0.15  # 5 % and three standard errors
+
+
+def test_alike_and_few_sources_are_named():
+    r = world(40, seed=3)
+    copies = np.repeat(np.asarray(r.correct)[:4], 10, axis=0)
+    same = Responses.from_correct([f"c{i}" for i in range(40)], r.items, copies)
+    assert effective_number(same) == pytest.approx(4, abs=0.5)
+    assert 20 < effective_number(r) <= 40
+    few = condense(r.pick(models=np.arange(12)), 20, rng=0, n_folds=3)
+    assert "few-sources" in few.source_flags
+    assert set(few.source_flags) <= set(OF_SOURCES) <= set(FLAGS)
+    assert 0.5 < APART < 1
