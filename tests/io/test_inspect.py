@@ -16,11 +16,13 @@ SCRIPT = """
 import sys
 from inspect_ai import Task, eval
 from inspect_ai.dataset import Sample
-from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import match
 folder, name, epochs = sys.argv[1], sys.argv[2], int(sys.argv[3])
 samples = [Sample(id=i + 1, input=f"Say {i}", target=str(i)) for i in range(4)]
 outputs = [ModelOutput.from_content("mockllm/model", str(k % 4 if k % 3 else 99)) for k in range(4 * epochs)]
+for output in outputs:  # without it, tokens are counted with a vocabulary from the network
+    output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
 task = Task(dataset=samples, scorer=match(location="exact"), name="toy")
 model = get_model("mockllm/" + name, custom_outputs=outputs)
 (log,) = eval(task, model=model, log_dir=folder, epochs=epochs, display="none", max_connections=1, max_samples=1)
