@@ -11,7 +11,7 @@ demo: $(VENV)/.core  ## condense a real benchmark and estimate models it has nev
 	$(BIN)/disco demo --out disco-demo --models $(MODELS)
 
 test: check  ## lint, types, tests, and the README's code
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(VENV)/.all
 	$(BIN)/ruff check .

@@ -9,6 +9,15 @@ from pathlib import Path
 
 import pytest
 
+
+def pytest_collection_modifyitems(items):
+    """All tests of this folder go to one worker, which makes their population once."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("harness"))
+
+
 OFFLINE = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "NO_COLOR": "1", "COLUMNS": "100"}
 DISCO = str(Path(sys.executable).parent / "disco")
 
