@@ -94,7 +94,6 @@ def _print(found: Demo, out: Path) -> None:
     )
     _compare(f"Error on these {len(rows)} models, in points", found.random)
     _compare(f"Error on all {found.responses.n_models} models, each with its whole family held out", found.families)
-    print(f"Used: {found.recipe}; best of {len(found.choices)} recipes in cross-validation on the source models alone.")
     print(f"The true score lies in the 90 % interval for {inside} of {len(rows)} models.")
     (_, mae, rho), *_, (_, direct, _) = found.random.rows()
     print(

@@ -21,6 +21,7 @@ from .signature import signature
 FEWEST_SOURCES = 8
 WIDEST = 20_000  # numbers in a signature, above which the label's probability stands for all choices
 _EDGE = (0.05, 0.95)  # quantiles of the source scores between which a target counts as inside their range
+_PULL = 0.1  # how strongly the shares of the processes are drawn to equal ones, in models per model
 _GRADES = 0.3  # weight of the grades beside the probabilities, which are much smaller
 _PRIOR = 2.0  # models' worth of belief that the survey is right at the edge, against the backtest's few
 
@@ -84,7 +85,8 @@ class Auto:
         self._soft = known.probs is not None and known.items.label is not None and not self.grades
         self._processes = _fit_processes(known, scores, self._soft)
         left_out = [p.left_out(groups) for p in self._processes]
-        error, sd = (np.mean([both[i] for both in left_out], axis=0) for i in (0, 1))
+        self._mix = _mixture(np.array([e for e, _ in left_out]))
+        error, sd = (self._mix @ np.array([both[i] for both in left_out]) for i in (0, 1))
         self._line = _fit_line(source, anchors, known.grades(), scores)
         self._survey = _fit_survey(source, anchors, known.grades(), scores)
         self._leakage = Leakage.fit(known.grades(), scores)
@@ -123,7 +125,7 @@ class Auto:
     def _process(self, answers: Responses) -> tuple[Array, Array]:
         views = _views(answers, self._soft)
         both = [p.predict(*view) for p, view in zip(self._processes, views, strict=True)]
-        return np.mean([b[0] for b in both], axis=0), np.mean([b[1] for b in both], axis=0)
+        return self._mix @ np.array([b[0] for b in both]), self._mix @ np.array([b[1] for b in both])
 
     def _edge_weight(self, source: Responses, anchors: Anchors, known: Responses, scores: Array) -> float:
         """How much of the way from the process to the survey is right at the edge, by a backtest on the sources.
@@ -138,7 +140,7 @@ class Auto:
         below, above = known.pick(models=low), known.pick(models=top)
         views = _views(above, self._soft)
         fitted = _fit_processes(below, scores[low], self._soft)
-        process = np.mean([p.predict(*view)[0] for p, view in zip(fitted, views, strict=True)], axis=0)
+        process = self._mix @ np.array([p.predict(*view)[0] for p, view in zip(fitted, views, strict=True)])
         held = _fit_survey(source, anchors, below.grades(), scores[low])
         assert held is not None
         survey, se = held.predict(above.grades())
@@ -152,7 +154,7 @@ class Auto:
         return {"guard": self.guard, "grades": self.grades, "parts": parts}
 
     def state(self) -> Arrays:
-        arrays = {"facts": self._facts}
+        arrays = {"facts": self._facts, "mix": self._mix}
         for i, process in enumerate(self._processes):
             arrays |= _arrays(f"process{i}", process)
         arrays |= _arrays("line", self._line) | _arrays("leakage", self._leakage)
@@ -164,7 +166,8 @@ class Auto:
         model._ids = ids
         model._facts = need(state, "facts", (6,))
         model._soft = bool(config["parts"]["soft"])
-        n = 2 if model._soft else 1
+        n = 3 if model._soft else 1
+        model._mix = need(state, "mix", (n,))
         model._processes = [GaussianProcess(**_part(state, f"process{i}", GaussianProcess.shapes())) for i in range(n)]
         model._line = AbilityLine(**_part(state, "line", {"easiness": (len(ids),), "curve": (None,), "line": (2,)}))
         k = (len(ids),)
@@ -220,7 +223,28 @@ def _views(answers: Responses, soft: bool) -> list[tuple[Array, Array]]:
         parts.append(np.sqrt(signature(answers, ("probs",))))
     X = np.concatenate(parts, axis=1)
     beside = np.concatenate([X, np.sqrt(_GRADES) * grades], axis=1)
-    return [(X, label.mean(axis=1)), (beside, grades.mean(axis=1))]
+    return [(X, label.mean(axis=1)), (beside, grades.mean(axis=1)), (grades, grades.mean(axis=1))]
+
+
+def _mixture(errors: Array) -> Array:
+    """Shares of the processes, (n_processes,), >= 0, sum 1, from their left-out errors, (n_processes, n_models).
+
+    Least squares of the mixed error, drawn towards equal shares as if by a tenth as many models: where probabilities
+    mislead (uncalibrated classifiers) the grades decide, where they help they keep their part (stacking;
+    Breiman, 1996).
+    """
+    n = len(errors)
+    if n == 1:
+        return np.ones(1)
+    from scipy.optimize import nnls
+
+    scale = float(np.sqrt((errors**2).mean())) or 1.0
+    pull = np.sqrt(_PULL * errors.shape[1]) * scale
+    sure = 1e3 * pull  # weight of the condition that shares sum to 1
+    rows = np.concatenate([errors.T, pull * np.eye(n), np.full((1, n), sure)])
+    wanted = np.concatenate([np.zeros(errors.shape[1]), np.full(n, pull / n), [sure]])
+    shares = nnls(rows, wanted)[0]
+    return np.asarray(shares / shares.sum())
 
 
 def _fit_processes(known: Responses, scores: Array, soft: bool) -> list[GaussianProcess]:

@@ -22,13 +22,8 @@ Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
 
 
-PAPER = "the paper's: PDS, PCA, forest"
-_BOTH = {"parts": ("probs", "correct")}
-CANDIDATES = {  # label: selection, prediction, options of the prediction
-    PAPER: ("pds", "forest", {}),
-    "JSD, PCA, forest, with correctness": ("jsd", "forest", _BOTH),
-    "random items, PCA, ridge, with correctness": ("uniform", "ridge", _BOTH),
-}
+DEFAULT, PAPER = "disco-eval's default", "the paper's: PDS, PCA, forest"
+RECIPES = {DEFAULT: ("auto", "auto"), PAPER: ("pds", "forest")}  # label: selection, prediction
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +46,7 @@ class Demo:
     Attributes
     ----------
     responses : the zoo. split : which of its models were sources and targets.
-    condensation : the recipe that did best in cross-validation on the sources, fitted on all of them.
-    recipe : its label. choices : each candidate's label and its cross-validated error on the sources, in points.
+    condensation : the default, fitted on the sources.
     estimates : the targets' estimates, in order.
     random : all methods on the targets. families : all methods on every model, its whole family left out.
     """
@@ -60,15 +54,13 @@ class Demo:
     responses: Responses
     split: Split
     condensation: Condensation
-    recipe: str
-    choices: dict[str, float]
     estimates: list[Estimate]
     random: Comparison
     families: Comparison
 
 
 def run_demo(n_models: int = 240, n_anchors: int = 100, seed: int = 0, progress: Progress | None = None) -> Demo:
-    """Train the zoo, hold a sixth of it out, choose a recipe on the sources alone, and estimate the rest.
+    """Train the zoo, hold a sixth of it out, condense the others, and estimate it.
 
     Raises ValidationError for fewer than 60 models, too few for sources and targets.
     """
@@ -81,47 +73,31 @@ def run_demo(n_models: int = 240, n_anchors: int = 100, seed: int = 0, progress:
     split = Split(np.setdiff1d(np.arange(n_models), target), target, "random")
     source, unseen = responses.pick(models=split.source), responses.pick(models=split.target)
     made = {}
-    for k, (label, (select, predict, given)) in enumerate(CANDIDATES.items()):
-        tell("condensing", k, len(CANDIDATES))
-        made[label] = condense(
-            source,
-            n_anchors,
-            select=select,
-            predict=predict,
-            predict_options=given,
-            benchmark="digits",
-            rng=seed,
-        )
-    choices = {label: 100 * c.validation.mae for label, c in made.items()}
-    best = min(choices, key=lambda label: choices[label])
-    estimates = made[best].estimate(unseen)
-    found = {best: np.array([e.score for e in estimates])}
-    found.setdefault(PAPER, np.array([e.score for e in made[PAPER].estimate(unseen)]))
+    for k, (label, (select, predict)) in enumerate(RECIPES.items()):
+        tell("condensing", k, len(RECIPES))
+        made[label] = condense(source, n_anchors, select=select, predict=predict, benchmark="digits", rng=seed)
+    estimates = made[DEFAULT].estimate(unseen)
+    found = {label: np.array([e.score for e in c.estimate(unseen)]) for label, c in made.items()}
     direct = _direct(unseen, n_anchors, for_direct)
     return Demo(
         responses=responses,
         split=split,
-        condensation=made[best],
-        recipe=best,
-        choices=choices,
+        condensation=made[DEFAULT],
         estimates=estimates,
         random=Comparison(unseen.scores(), {**found, f"mean of {n_anchors} random items": direct}),
-        families=_unseen_families(responses, best, n_anchors, for_families, tell),
+        families=_unseen_families(responses, n_anchors, for_families, tell),
     )
 
 
-def _unseen_families(
-    responses: Responses, best: str, n_anchors: int, rng: np.random.Generator, tell: Progress
-) -> Comparison:
+def _unseen_families(responses: Responses, n_anchors: int, rng: np.random.Generator, tell: Progress) -> Comparison:
     """Every model estimated with its whole family held out, four folds of families."""
-    found = {label: np.full(responses.n_models, np.nan) for label in dict.fromkeys([best, PAPER])}
+    found = {label: np.full(responses.n_models, np.nan) for label in RECIPES}
     parts = list(folds(responses.models, 4, rng, by="family"))
     for k, (fit_on, left_out) in enumerate(parts):
         tell("unseen families", k, len(parts))
         source, unseen = responses.pick(models=fit_on), responses.pick(models=left_out)
         for label, estimate in found.items():
-            select, predict, given = CANDIDATES[label]
-            anchors, model = Recipe(n_anchors, select, predict, {}, given).make(source, rng.spawn(1)[0])
+            anchors, model = Recipe(n_anchors, *RECIPES[label]).make(source, rng.spawn(1)[0])
             estimate[left_out] = model.predict(unseen.pick(items=anchors.positions))
     found[f"mean of {n_anchors} random items"] = _direct(responses, n_anchors, rng.spawn(1)[0])
     return Comparison(responses.scores(), found)
