@@ -7,7 +7,7 @@ import pytest
 import zarr
 
 from disco_eval import AlignmentError, DiscoError, FormatError, Items, Responses, open_responses
-from disco_eval.store import append_models, chunking
+from disco_eval.store import _seal, append_models, chunking
 from tests.conftest import population
 
 
@@ -191,7 +191,7 @@ def test_opening_a_large_store_takes_no_memory(tmp_path):
             fill_value=0.001 if name == "probs" else 1.0,
             overwrite=True,
         )
-    group.attrs["n_models"] = n_models
+    _seal(group, n_models, {})
     script = (
         "import resource, sys; import disco_eval as de, numpy as np\n"
         "from disco_eval.store import open_responses\n"
@@ -306,3 +306,38 @@ def test_models_here_and_there_are_read_right(tmp_path, monkeypatch):
         part = stored.probs.take(models, items)
         np.testing.assert_array_equal(part, r.probs[models][:, items])
     np.testing.assert_array_equal(stored.pick(models=models).scores(), r.pick(models=models).scores())
+
+
+def test_a_flipped_bit_in_any_description_is_found(tmp_path):
+    """In the store's own and in each array's: it opens with the same data, or not at all."""
+    r = population(12, 20)
+    r.save(tmp_path / "s.zarr")
+    rng = np.random.default_rng(0)
+    files = sorted((tmp_path / "s.zarr").rglob("zarr.json"))
+    assert len(files) > 10
+    refused = 0
+    for file in files:
+        data = file.read_bytes()
+        for at in rng.choice(len(data), 25, replace=False):
+            broken = bytearray(data)
+            broken[at] ^= 1 << int(rng.integers(8))
+            file.write_bytes(broken)
+            try:
+                back = open_responses(tmp_path / "s.zarr").load()
+            except DiscoError:
+                refused += 1
+                continue
+            np.testing.assert_array_equal(back.probs, r.probs)
+            np.testing.assert_array_equal(back.models.ids, r.models.ids)
+            np.testing.assert_array_equal(back.items.label, r.items.label)
+            np.testing.assert_array_equal(back.items.weight, r.items.weight)
+        file.write_bytes(data)
+    assert refused > 15 * len(files)
+    open_responses(tmp_path / "s.zarr").load()
+
+
+def test_a_foreign_zarr_group_is_never_overwritten(tmp_path):
+    zarr.open_group(tmp_path / "mine.zarr", mode="w").create_array("x", data=np.arange(3))
+    with pytest.raises(DiscoError, match="something else"):
+        population().save(tmp_path / "mine.zarr", overwrite=True)
+    assert zarr.open_group(tmp_path / "mine.zarr", mode="r")["x"][:].tolist() == [0, 1, 2]

@@ -48,7 +48,7 @@ def write_condensation(condensation: Condensation, path: str | Path, *, overwrit
 
     arrays = {name: np.ascontiguousarray(array) for name, array in _arrays(condensation).items()}
     about = _about(condensation)
-    with new_folder(path, JSON, overwrite=overwrite) as draft:
+    with new_folder(path, JSON, kind=KIND, overwrite=overwrite) as draft:
         draft.mkdir()
         (draft / ARRAYS).write_bytes(save(arrays))
         (draft / CARD).write_text(card(condensation, Path(path).name), encoding="utf-8")

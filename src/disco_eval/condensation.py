@@ -103,7 +103,7 @@ class Condensation:
                 f"{some(missing)}. Evaluate the models on all anchors ('disco anchors' lists them)."
             )
         part = responses.align(self.anchors.ids)
-        self._same_questions(part.items)
+        self._same_questions(part.items, part.probs is not None)
         if self.sources.probs is None:
             return Responses(part.models, self.items, part.correct)
         return Responses(part.models, self.items, part.correct, self._own_choices(part.probs))
@@ -167,13 +167,13 @@ class Condensation:
             distance = squared_distance(signature(answers), self._source_signatures)
         return np.argsort(distance, axis=1, kind="stable")[:, :n]
 
-    def _same_questions(self, theirs: Items) -> None:
+    def _same_questions(self, theirs: Items, with_choices: bool) -> None:
         ours = self.items
         both = (ours.digest != "") & (theirs.digest != "")
         checks = {"prompt (digest)": both & (ours.digest != theirs.digest)}
         if ours.label is not None and theirs.label is not None:
             checks["label"] = ours.label != theirs.label
-        if self.sources.probs is not None:
+        if self.sources.probs is not None and with_choices:
             checks["number of choices"] = ours.n_choices != theirs.n_choices
         for what, differs in checks.items():
             if differs.any():

@@ -13,16 +13,17 @@ from .errors import DiscoError
 
 
 @contextmanager
-def new_folder(path: str | Path, marker: str, *, overwrite: bool = False) -> Iterator[Path]:
+def new_folder(path: str | Path, marker: str, *, kind: str = "", overwrite: bool = False) -> Iterator[Path]:
     """A folder to fill, which becomes ``path`` when the block ends well and vanishes when it does not.
 
     With ``overwrite``, an existing folder is replaced, and stays whole until then; but only one that holds ``marker``,
-    the file that all folders of its kind hold, so that a mistyped name never destroys something else.
+    the file that all folders of its kind hold, with the words ``kind`` in it, so that a mistyped name never destroys
+    something else.
 
     Raises DiscoError where ``path`` exists and may not be replaced, or cannot be written.
     """
     target = Path(path)
-    _may_write(target, marker, overwrite)
+    _may_write(target, marker, kind, overwrite)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as e:
@@ -57,13 +58,15 @@ def new_file(path: str | Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
-def _may_write(target: Path, marker: str, overwrite: bool) -> None:
+def _may_write(target: Path, marker: str, kind: str, overwrite: bool) -> None:
     if not target.exists():
         return
     if not overwrite:
         raise DiscoError(f"'{target}' exists already; choose another name, or overwrite it with --overwrite")
-    if not (target / marker).is_file():
-        raise DiscoError(f"'{target}' exists and is something else (no {marker} in it), so it is not overwritten")
+    mark = target / marker
+    if not mark.is_file() or kind.encode() not in mark.read_bytes():
+        what = f"no {marker} of {kind or 'ours'} in it"
+        raise DiscoError(f"'{target}' exists and is something else ({what}), so it is not overwritten")
 
 
 def _beside(target: Path, ending: str) -> Path:

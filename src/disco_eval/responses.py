@@ -245,7 +245,7 @@ class Responses:
         A model is right where its most probable choice (the first of several) is the item's label; give ``correct``
         where the benchmark grades otherwise. ``items`` without ``n_choices`` are taken to have ``max_choices`` each.
         """
-        p = np.asarray(probs)
+        p = _real(probs, "probs")
         if p.ndim != 3:
             raise ValidationError(f"probs of shape {p.shape}, expected (n_models, n_items, max_choices)")
         if p.dtype.kind != "f":
@@ -290,7 +290,7 @@ class Responses:
     @classmethod
     def from_correct(cls, models: Models | ArrayLike, items: Items | ArrayLike, correct: ArrayLike) -> Responses:
         """Responses of which only the grade is known: (n_models, n_items) in [0, 1], 1 for right."""
-        grades = np.asarray(correct)
+        grades = _real(correct, "correct")
         items = items if isinstance(items, Items) else Items(items)
         models = models if isinstance(models, Models) else Models(models)
         return cls(models, items, grades if grades.dtype.kind == "f" else grades.astype(np.float32))
@@ -505,7 +505,7 @@ def _probabilities(p: Array, model_ids: Array, items: Items) -> None:
 
 def _graded(correct: ArrayLike | None, p: Array, items: Items) -> Array:
     if correct is not None:
-        given = np.asarray(correct)
+        given = _real(correct, "correct")
         return given if given.dtype.kind == "f" else given.astype(np.float32)
     if items.label is None:
         raise ValidationError("probabilities need the items' labels, or ``correct``, to know which answers are right")
@@ -513,6 +513,13 @@ def _graded(correct: ArrayLike | None, p: Array, items: Items) -> Array:
         raise ValidationError(f"probs holds {p.shape[1]} items, but {len(items)} are named")
     right: Array = p.argmax(axis=2) == items.label
     return right.astype(np.float32)
+
+
+def _real(values: ArrayLike, name: str) -> Array:
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise ValidationError(f"{name} holds {array.dtype}, expected numbers")
+    return array
 
 
 def _short(values: Array) -> str:

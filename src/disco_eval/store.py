@@ -14,6 +14,8 @@ a checksum: a damaged one is an error, never a number.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +39,9 @@ _CHUNK_BYTES = 2**18
 _SHARD_BYTES = 2**25
 _MODELS_PER_CHUNK = 16
 _MODEL_COLUMNS = ("model", "family", "base", "revision", "released")
+_ARRAYS = (
+    *_MODEL_COLUMNS, "item", "subtask", "digest", "weight", "n_choices", "label", "cost", "correct", "probs",
+)  # fmt: skip
 
 
 class StoredArray:
@@ -97,7 +102,7 @@ class StoredArray:
 
 def write_store(responses: Responses, path: str | Path, *, overwrite: bool = False) -> None:
     """Write responses to a new store at ``path``: to a temporary name first, renamed when it is complete."""
-    with new_folder(path, "zarr.json", overwrite=overwrite) as draft:
+    with new_folder(path, "zarr.json", kind=KIND, overwrite=overwrite) as draft:
         _fill(responses, draft)
 
 
@@ -128,8 +133,7 @@ def append_models(responses: Responses, path: str | Path) -> None:
             for i in range(0, added.n_items, step):
                 part = Responses._take(source, slice(None), slice(i, i + step))
                 array[first:total, i : i + step, ...] = part
-        change: dict[str, Any] = {"n_models": total, "provenance": _joined(there.provenance, added.provenance)}
-        group.attrs.update(change)
+        _seal(group, total, _joined(there.provenance, added.provenance))
 
 
 def _joined(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
@@ -205,13 +209,15 @@ def open_responses(path: str | Path) -> Responses:
             "Update disco-eval, or write the store again with this version."
         )
     try:
-        found = _read(group, where, _count(about, _array(group, "correct").shape[0]))
+        _verify(group, about)
+        arrays: Any = about["arrays"]
+        found = _read(group, where, _count(about, _array(group, "correct").shape[0]), set(arrays))
         provenance = about.get("provenance", {})
         found.provenance = dict(provenance) if isinstance(provenance, dict) else {}
         return found
     except FormatError:
         raise
-    except (KeyError, ValueError, OSError, RuntimeError, TypeError) as e:
+    except (KeyError, ValueError, OSError, RuntimeError, TypeError, AttributeError) as e:
         raise FormatError(f"'{where}' is damaged: {_line(e)}. Write it again from the original results.") from None
 
 
@@ -222,11 +228,11 @@ def _count(about: dict[str, Any], most: int) -> int:
     return n_models
 
 
-def _read(group: zarr.Group, where: str, n_models: int) -> Responses:
+def _read(group: zarr.Group, where: str, n_models: int, named: set[str]) -> Responses:
     """The first ``n_models`` of every array: what lies beyond was left by an append that did not finish."""
 
     def column(name: str) -> Any:
-        return None if name not in group else np.asarray(_array(group, name)[:])
+        return None if name not in named else np.asarray(_array(group, name)[:])
 
     def text(name: str) -> Array:
         values = np.array(column(name).tolist(), dtype=str)
@@ -247,7 +253,7 @@ def _read(group: zarr.Group, where: str, n_models: int) -> Responses:
     models = Models(
         text("model"), released=text("released"), family=text("family"), base=text("base"), revision=text("revision")
     )
-    return Responses(models, items, answers("correct"), answers("probs") if "probs" in group else None)
+    return Responses(models, items, answers("correct"), answers("probs") if "probs" in named else None)
 
 
 def _array(group: zarr.Group, name: str) -> zarr.Array[Any]:
@@ -278,9 +284,41 @@ def _fill(responses: Responses, draft: Path) -> None:
     _answers(group, "correct", responses, ("model", "item"))
     if responses.probs is not None:
         _answers(group, "probs", responses, ("model", "item", "choice"))
-    # last: a store without it is not opened
-    about: dict[str, Any] = {"kind": KIND, "format": FORMAT, "n_models": responses.n_models}
-    group.attrs.update({**about, "provenance": responses.provenance})
+    _seal(group, responses.n_models, responses.provenance)  # last: a store without it is not opened
+
+
+def _seal(group: zarr.Group, n_models: int, provenance: dict[str, Any]) -> None:
+    """Write the store's description in one go: how many models count, and checksums of all that describes it.
+
+    Chunks end in checksums of their own; the descriptions of the arrays (type, shape, chunks) and this one do not, and
+    a flipped bit there would change data without a word.
+    """
+    about: dict[str, Any] = {"kind": KIND, "format": FORMAT, "n_models": n_models, "provenance": provenance}
+    about["arrays"] = {name: _description(group, name) for name in _ARRAYS if name in group}
+    group.attrs.update({**about, "checksum": _checksum(about)})
+
+
+def _description(group: zarr.Group, name: str) -> str:
+    """A checksum of an array's description, less its number of models, which an append changes first."""
+    array = _array(group, name)
+    text = json.loads(json.dumps(array.metadata.to_dict(), default=str))
+    if name in _MODEL_COLUMNS or name in ("correct", "probs"):
+        text["shape"][0] = None
+    return hashlib.sha256(json.dumps(text, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _checksum(about: dict[str, Any]) -> str:
+    own = {name: about.get(name) for name in ("kind", "format", "n_models", "provenance", "arrays")}
+    return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
+
+
+def _verify(group: zarr.Group, about: dict[str, Any]) -> None:
+    """Refuse a store whose description is not the one that was written."""
+    if about.get("checksum") != _checksum(about):
+        raise ValueError("the checksum of its description does not fit")
+    for name, expected in about["arrays"].items():
+        if _description(group, name) != expected:
+            raise ValueError(f"the description of its array '{name}' does not fit its checksum")
 
 
 def _model_columns(models: Models) -> dict[str, Array]:

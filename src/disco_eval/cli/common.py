@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..condensation import Progress
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same result.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")]
 Level = Annotated[float, typer.Option("--level", help="Nominal coverage of the intervals, between 0 and 1.")]
 
@@ -35,7 +35,7 @@ def say(line: str) -> None:
 def read_names(file: Path) -> list[str]:
     """Model ids from a file, one a line; empty lines and lines that begin with # are passed over."""
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as e:
         raise DiscoError(f"'{file}' cannot be read as a list of model ids, one a line ({e})") from None
     names = [line.strip() for line in lines if line.strip() and not line.startswith("#")]

@@ -97,7 +97,7 @@ def _dtype(code: Any, *flags: Any) -> np.dtype[Any]:
     text = code.decode("ascii") if isinstance(code, bytes) else code
     if not isinstance(text, str) or not text.lstrip("<>|=") or text.lstrip("<>|=")[0] not in _KINDS:
         raise FormatError(f"it holds an array of type {code!r}; numbers and text alone are read")
-    return np.dtype(text)
+    return np.dtype(text, False, True)  # a copy: the pickle sets the byte order of what it gets
 
 
 def _from_buffer(buffer: Any, dtype: Any, shape: Any, order: str) -> Array:

@@ -51,6 +51,10 @@ def read_npz(path: str | Path) -> Responses:
             raise FormatError(
                 f"'{path}' has no array '{name}'; it has {some(arrays, 8)}. The layout: disco import npz --help"
             )
+    if not arrays["models"].size or not arrays["items"].size:
+        raise FormatError(
+            f"'{path}' holds {arrays['models'].size} models and {arrays['items'].size} items; both are needed"
+        )
     given = [name for name in ANSWERS if name in arrays]
     if not given:
         raise FormatError(f"'{path}' has none of {', '.join(ANSWERS)}; it has {some(arrays, 8)}")

@@ -112,12 +112,15 @@ def _read(path: Path) -> pl.DataFrame:
         raise FormatError(f"'{path}' does not exist or is not a file")
     try:
         if suffix in (".csv", ".tsv"):
-            return pl.read_csv(path, separator="," if suffix == ".csv" else "\t", infer_schema_length=None)
-        if suffix == ".parquet":
-            return pl.read_parquet(path)
-        return pl.read_ndjson(path, infer_schema_length=None)
+            # as text: ids such as 001 or 1e5 are names, not numbers
+            return pl.read_csv(path, separator="," if suffix == ".csv" else "\t", infer_schema=False)
+        frame = pl.read_parquet(path) if suffix == ".parquet" else pl.read_ndjson(path, infer_schema_length=None)
     except (pl.exceptions.PolarsError, OSError, ValueError) as e:
         raise FormatError(f"'{path}' cannot be read as {suffix[1:]}: {_first_line(e)}") from None
+    nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
+    if nested:
+        raise FormatError(f"'{path}' has lists or records in {some(nested)}; a long table has one value a cell")
+    return frame
 
 
 def _write(frame: pl.DataFrame, path: Path, suffix: str) -> None:
@@ -157,7 +160,9 @@ def _number(frame: pl.DataFrame, name: str, path: str) -> pl.Series:
     if column.dtype == pl.Boolean or column.dtype.is_numeric():
         numbers = column.cast(pl.Float64)
     else:
-        numbers = column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+        text = column.cast(pl.String).str.strip_chars()
+        text = text.str.to_lowercase().replace({"true": "1", "false": "0"})
+        numbers = text.cast(pl.Float64, strict=False)
     empty = numbers.is_null() | numbers.is_nan()
     if empty.any():
         row = frame.row(int(empty.arg_max() or 0), named=True)
@@ -187,6 +192,10 @@ def _chosen(frame: pl.DataFrame, value: str, path: str) -> Responses:
         raise FormatError(
             f"'{path}' has {value} but no column 'label' for the right choice. Name it with --column label=NAME."
         )
+    empty = frame.filter(pl.col("choice").is_null() | pl.col("label").is_null())
+    if len(empty):
+        raise ValidationError(f"'{path}': choice or label of {_who(empty)} is empty ({len(empty)} such rows)")
+    frame = _numbered(frame)
     frame = frame.with_columns(pl.col("choice").rank("dense").over("item").cast(pl.Int64).sub(1).alias("#choice"))
     models, items = _names(frame, "model"), _names(frame, "item")
     m, i, c = _codes(frame["model"], models), _codes(frame["item"], items), frame["#choice"].to_numpy()
@@ -205,6 +214,17 @@ def _chosen(frame: pl.DataFrame, value: str, path: str) -> Responses:
     about = _about_items(frame, items, path, n_choices=n_choices, label=_labels(frame, items, path))
     make = Responses.from_probs if value == "prob" else Responses.from_loglikelihoods
     return make(_about_models(frame, models), about, table)
+
+
+def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
+    """Choices and labels as whole numbers where all of them are, so that 10 comes after 9."""
+    numbers = [frame[name].cast(pl.String).cast(pl.Int64, strict=False).alias(name) for name in ("choice", "label")]
+    return frame if any(n.null_count() for n in numbers) else frame.with_columns(numbers)
+
+
+def _who(frame: pl.DataFrame) -> str:
+    row = frame.row(0, named=True)
+    return f"model '{row['model']}', item '{row['item']}'"
 
 
 def _labels(frame: pl.DataFrame, items: list[str], path: str) -> Array:

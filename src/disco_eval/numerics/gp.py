@@ -16,6 +16,9 @@ NOISES = np.logspace(-4, 1.5, 23)  # in mean eigenvalues of the kernel
 _TINY = 1e-9
 
 
+_LEAST_NOISE = 1e-8  # of a kernel scaled to 1
+
+
 @dataclass(frozen=True, eq=False)
 class GaussianProcess:
     """Scores as ``b0 + b1 * accuracy + f(signature) + noise``, with nothing held against the first two terms.
@@ -64,7 +67,8 @@ class GaussianProcess:
         apart = distance[distance > 1e-9]
         median = float(np.median(apart)) if len(apart) else 1.0
         kernel = _most_likely(linear, distance, median, Z, y)
-        inverse = np.linalg.inv(_mix(linear, distance, kernel) + kernel[2] * np.eye(n))
+        noise = max(float(kernel[2]), _LEAST_NOISE)  # identical models leave a kernel that has no inverse of its own
+        inverse = np.linalg.inv(_mix(linear, distance, kernel) + noise * np.eye(n))
         ZK = Z.T @ inverse
         beta = np.linalg.pinv(ZK @ Z, hermitian=True) @ (ZK @ y)
         return cls(X, centre, scale, accuracy, basis, kernel, beta, inverse @ (y - Z @ beta), inverse)
@@ -129,7 +133,7 @@ def _standard(signatures: Array) -> tuple[Array, Array, Array]:
     X = signatures - centre
     length = np.sqrt((X**2).sum(axis=1).mean())
     scale = np.array([length if length > 0 else 1.0])
-    return (X / scale[0]).astype(np.float32), centre, scale
+    return np.ascontiguousarray(X / scale[0], dtype=np.float32), centre, scale  # saved arrays come back in this order
 
 
 def _spread(values: Array) -> float:

@@ -78,10 +78,11 @@ class SignatureModel:
     def fit(self, source: Responses, anchors: Anchors, rng: Seed = None) -> Self:
         self._ids = anchors.ids
         self._graded = source.probs is None
-        X = signature(source.pick(items=anchors.positions), self.parts)
+        order = np.argsort(source.models.ids, kind="stable")  # a forest's bootstrap draws rows: by name, not by place
+        X = signature(source.pick(models=order, items=anchors.positions), self.parts)
         if self.n_components is not None:
             self._mean, self._components = _pca(X, self.n_components)
-        self.regressor.fit(self._reduce(X), source.scores(), np.random.default_rng(rng))
+        self.regressor.fit(self._reduce(X), source.scores()[order], np.random.default_rng(rng))
         return self
 
     def predict(self, answers: Responses) -> Array:

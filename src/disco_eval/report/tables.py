@@ -124,13 +124,14 @@ def _home(count: int, part: pl.DataFrame) -> int:
 
 
 def _rows(at: pl.DataFrame) -> tuple[Row, ...]:
-    rows: list[Row] = []
+    """A row for each method; one for each of its numbers of anchors where a benchmark has several."""
+    several = at.filter(pl.struct("method", "benchmark").is_duplicated())["method"].unique().to_list()
+    found: dict[tuple[str, int | None], Row] = {}
     for cell in at.iter_rows(named=True):
-        own = [r for r in rows if r.method == cell["method"] and cell["benchmark"] not in r.cells]
-        if not own:
-            own = [Row(cell["method"], *labels(cell["method"]), {})]
-            rows += own
-        own[0].cells[cell["benchmark"]] = cell
+        method = cell["method"]
+        key = (method, cell["n_anchors"] if method in several else None)
+        found.setdefault(key, Row(method, *labels(method), {})).cells[cell["benchmark"]] = cell
+    rows = list(found.values())
     return tuple(sorted(rows, key=lambda r: _APPROACHES.index(r.approach)))
 
 

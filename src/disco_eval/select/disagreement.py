@@ -96,6 +96,8 @@ def _most(
 def _committee(responses: Responses, size: int | None, rng: np.random.Generator) -> Responses:
     if size is None or size == responses.n_models:
         return responses
+    if not isinstance(size, int):
+        raise ValidationError(f"committee_size must be a whole number of models, got {size!r}")
     if not 1 <= size <= responses.n_models:
         raise ValidationError(f"a committee of {size} was asked for, but there are {responses.n_models} source models")
     drawn = rng.choice(responses.n_models, size, replace=False)

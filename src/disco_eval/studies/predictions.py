@@ -86,7 +86,8 @@ def read_predictions(path: str | Path) -> Predictions:
     if not file.is_file():
         raise DiscoError(f"there is no '{file}'; make it with: disco study STORE --out {Path(path)}")
     try:
-        table = pl.read_csv(file) if file.suffix == ".csv" else pl.read_parquet(file)
+        named = dict.fromkeys(("benchmark", "method", "split", "model"), pl.String)
+        table = pl.read_csv(file, schema_overrides=named) if file.suffix == ".csv" else pl.read_parquet(file)
     except (pl.exceptions.PolarsError, OSError) as e:
         raise FormatError(f"'{file}' cannot be read as a table: {str(e).splitlines()[0]}") from None
     return from_table(table, str(file))
@@ -120,6 +121,8 @@ def _check(table: pl.DataFrame, whose: str) -> None:
             raise ValidationError(
                 f"{whose}: {(~np.isfinite(values)).sum()} values of '{name}' are missing or no numbers"
             )
+    if table["n_anchors"].null_count():
+        raise ValidationError(f"{whose}: n_anchors is missing in {table['n_anchors'].null_count()} rows")
     truth = table["truth"].to_numpy()
     if truth.min() < 0 or truth.max() > 1:
         raise ValidationError(

@@ -363,12 +363,13 @@ def _digest(record: Any) -> str:
 
 
 def _fingerprint(responses: Responses) -> str:
-    """A digest of ids, weights, scores and a few models' answers: parts of other responses are not taken up."""
+    """A digest of everything that a study sees: parts made from other responses are not taken up."""
     h = hashlib.sha256()
-    for ids in (responses.models.ids, responses.items.ids):
-        h.update("\n".join(ids.tolist()).encode())
-    h.update(responses.items.weight.tobytes())
-    h.update(responses.scores().tobytes())
-    some = np.unique(np.linspace(0, responses.n_models - 1, 5).astype(np.int64))
-    h.update(np.ascontiguousarray(responses.pick(models=some).load().outcomes()).tobytes())
+    models, items = responses.models, responses.items
+    for texts in (models.ids, models.family, models.base, models.released.astype(str), items.ids, items.subtask):
+        h.update("\n".join(texts.tolist()).encode() + b"\0")
+    for numbers in (items.weight, items.n_choices, items.label, responses.scores()):
+        h.update(b"-" if numbers is None else numbers.tobytes())
+    for rows, columns, block in responses.blocks():
+        h.update(f"{rows.start},{columns.start}".encode() + np.ascontiguousarray(block).tobytes())
     return h.hexdigest()
