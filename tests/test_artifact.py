@@ -137,3 +137,12 @@ def test_formats_of_every_release_still_load():
         expected = json.loads((folder / "estimates.json").read_text())
         got = {e.model: e.score for e in load(folder / "toy").estimate(population())}
         assert got == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("predict", ["auto", "gp", "ridge", "knn"])
+@pytest.mark.parametrize("graded", [True, False])
+def test_many_models_come_back_bit_for_bit(tmp_path, predict, graded):
+    r = population(200, 150, graded=graded)
+    c = condense(r.pick(models=np.arange(160)), 40, select="auto", predict=predict, rng=0, n_folds=2)
+    c.save(tmp_path / "c")
+    assert load(tmp_path / "c").estimate(r) == c.estimate(r)

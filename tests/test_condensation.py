@@ -172,3 +172,34 @@ def test_intervals_cover_exchangeable_errors_as_often_as_they_say():
 
 def test_too_few_residuals_take_the_largest():
     assert symmetric_quantile(np.array([0.1, -0.3]), 0.99) == 0.3
+
+
+@pytest.mark.parametrize(("select", "predict"), [("auto", "auto"), ("pds", "forest"), ("sharp", "gp"), ("jsd", "knn")])
+@pytest.mark.parametrize("kind", ["all right", "identical models", "one item"])
+def test_degenerate_benchmarks_are_condensed_without_a_warning(select, predict, kind):
+    names, rng = [f"m{i}" for i in range(20)], np.random.default_rng(0)
+    if kind == "identical models":
+        items = Items(range(60), n_choices=np.full(60, 4), label=rng.integers(0, 4, 60))
+        r = Responses.from_probs(names, items, np.repeat(rng.dirichlet(np.ones(4), (1, 60)), 20, axis=0))
+    elif kind == "all right":
+        r = Responses.from_correct(names, range(60), np.ones((20, 60)))
+    else:
+        r = Responses.from_correct(names, ["only"], (np.arange(20) % 2)[:, None])
+    c = condense(r, min(10, r.n_items), select=select, predict=predict, rng=0)
+    scores = [e.score for e in c.estimate(r)]
+    np.testing.assert_allclose(scores, r.scores(), atol=1e-3)  # auto leans a little to the items it drew by chance
+
+
+def test_grades_suffice_where_the_score_model_needs_no_probabilities():
+    r = population()
+    c = condense(r, 12, select="uniform", predict="direct", rng=0)
+    grades = Responses.from_correct(r.models, Items(r.items.ids, label=None), r.correct)
+    assert [e.score for e in c.estimate(grades)] == [e.score for e in c.estimate(r)]
+
+
+@pytest.mark.parametrize("predict", ["forest", "boosting", "auto", "ridge"])
+def test_the_order_of_the_sources_does_not_matter(predict):
+    r = population(60, 80)
+    other = r.pick(models=np.random.default_rng(0).permutation(60))
+    a, b = (condense(x, 12, select="jsd", predict=predict, rng=0, n_folds=2) for x in (r, other))
+    np.testing.assert_allclose([e.score for e in a.estimate(r)], [e.score for e in b.estimate(r)], atol=1e-9)

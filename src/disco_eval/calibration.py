@@ -86,7 +86,8 @@ class CrossValidation:
         the model. Outside the sources' range no calibration on sources holds; there the interval is at least that of
         the survey estimate, which assumes nothing about the model, and grows towards it from shortly before the edge.
         """
-        half = symmetric_quantile((self.truth - self.estimate) / self.scale, level) * found.scale
+        claimed = np.maximum(self.scale, 1e-9)  # 0 where all scores are equal
+        half = symmetric_quantile((self.truth - self.estimate) / claimed, level) * np.maximum(found.scale, 1e-9)
         normal = NormalDist().inv_cdf(0.5 + level / 2)
         if not np.isfinite(found.outside).all():  # a score model that knows no survey estimate
             return np.asarray(half)
@@ -138,7 +139,8 @@ def assess(model: ScoreModel, answers: Responses) -> Assessment:
 
 def distance_apart(found: Assessment) -> Array:
     """How far the process and the survey estimate of every model lie apart, in their standard errors, (n_models,)."""
-    apart: Array = np.abs(found.process - found.survey) / np.sqrt(found.process_sd**2 + found.survey_se**2)
+    error = np.sqrt(found.process_sd**2 + found.survey_se**2)
+    apart: Array = np.abs(found.process - found.survey) / np.maximum(error, 1e-9)  # 0 where all scores are equal
     return apart
 
 

@@ -125,3 +125,14 @@ def test_the_command_writes_one_store_each_and_a_study_reads_them(tmp_path, caps
     app(["study", *stores, "--methods", "pds+knn,random+direct", *out], standalone_mode=False)
     app(["report", "tables", str(tmp_path / "o")], standalone_mode=False)
     assert "mmlu MAE | mmlu rank | arc MAE | arc rank" in capsys.readouterr().out
+
+
+def test_big_endian_arrays_are_read_right(tmp_path):
+    import io
+    import pickle
+
+    from disco_eval.io.authors import _Plain
+
+    array = np.arange(3, dtype=">f8")
+    got = _Plain(io.BytesIO(pickle.dumps({"x": array}, protocol=2))).load()
+    assert got["x"].tolist() == [0.0, 1.0, 2.0]

@@ -129,3 +129,29 @@ def test_empty_parquet(tmp_path):
     pl.DataFrame({"model": [], "item": [], "score": []}).write_parquet(tmp_path / "e.parquet")
     with pytest.raises(FormatError, match="no rows"):
         read_table(tmp_path / "e.parquet")
+
+
+def test_ids_are_text_as_they_stand(tmp_path):
+    """001 and 1, 1e5 and 100000 are four names."""
+    ids = ["001", "1", "1e5", "100000", "0.10"]
+    text = "model,item,score\n" + "".join(f"07,{i},{k % 2}\n" for k, i in enumerate(ids))
+    r = read_table(csv(tmp_path, text))
+    assert r.items.ids.tolist() == ids
+    assert r.models.ids.tolist() == ["07"]
+    assert r.correct.tolist() == [[0, 1, 0, 1, 0]]
+
+
+def test_numbered_choices_keep_their_order(tmp_path):
+    rows = "".join(f"m,q,{c},{0.5 if c == 10 else 0.05},10\n" for c in range(11))
+    r = read_table(csv(tmp_path, "model,item,choice,prob,label\n" + rows))
+    assert r.items.label.tolist() == [10]
+    assert r.probs[0, 0].argmax() == 10
+
+
+def test_cells_that_are_empty_or_nested(tmp_path):
+    text = "model,item,choice,prob,label\na,x,0,0.5,0\na,x,,0.5,0\n"
+    with pytest.raises(ValidationError, match="choice or label of model 'a', item 'x' is empty"):
+        read_table(csv(tmp_path, text))
+    (tmp_path / "n.jsonl").write_text('{"model": "a", "item": ["x"], "score": 1}\n')
+    with pytest.raises(FormatError, match="has lists or records in item"):
+        read_table(tmp_path / "n.jsonl")

@@ -274,3 +274,15 @@ def test_progress_counts_up(r):
     few(r, progress=lambda what, done, total: seen.append((done, total)))
     assert seen[-1][0] == seen[-1][1]
     assert [d for d, _ in seen] == sorted(d for d, _ in seen)
+
+
+def test_other_responses_of_the_same_names_and_scores_are_not_taken_up(r, tmp_path):
+    """A study in the same folder on other subtasks is a study of its own."""
+    from disco_eval import Items, Responses
+
+    study(METHODS, r, "iid", [5], 1, 0, out=tmp_path / "out")
+    about = {k: getattr(r.items, k) for k in ("weight", "n_choices", "label")}
+    other = Responses(r.models, Items(r.items.ids, subtask=["x"] * r.n_items, **about), r.correct, r.probs)
+    before = len(list((tmp_path / "out" / "parts").iterdir()))
+    study(METHODS, other, "iid", [5], 1, 0, out=tmp_path / "out")
+    assert len(list((tmp_path / "out" / "parts").iterdir())) > before

@@ -137,5 +137,6 @@ def _pca(X: Array, n_components: int) -> tuple[Array, Array]:
     from sklearn.decomposition import PCA
 
     n = max(1, min(n_components, len(X) - 1, X.shape[1]))
-    fitted: Any = PCA(n, svd_solver="full").fit(X)
+    with np.errstate(invalid="ignore", divide="ignore"):  # its share of variance, unused here, is 0/0 for equal rows
+        fitted: Any = PCA(n, svd_solver="full").fit(X)
     return fitted.mean_, fitted.components_

@@ -88,6 +88,8 @@ def correctness(responses: Responses) -> Array:
 def _fit(responses: Responses, n_dims: int | None) -> SourceIRT:
     if responses.n_models < 5:
         raise ValidationError(f"item response theory needs at least 5 source models, there are {responses.n_models}")
+    if responses.n_items < 2:
+        raise ValidationError("item response theory needs at least 2 items, there is 1")
     models, items = by_id(responses.models.ids), by_id(responses.items.ids)
     y = correctness(responses)[models][:, items]
     _, held = next(iter(folds(responses.models.pick(models), 5, 0)))
