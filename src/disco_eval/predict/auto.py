@@ -54,7 +54,8 @@ class Auto:
     """Our best estimate: what source models teach where they apply, and what chance alone guarantees where not.
 
     Inside the sources' range, a Gaussian process on the signature with the anchor accuracy as unpenalised mean (see
-    `numerics.gp`); with probabilities, the average of two, one on probabilities alone and one with grades beside them.
+    `numerics.gp`); with probabilities, a mixture of three (on probabilities alone, with grades beside them, on
+    grades alone) weighed by their left-out errors.
     Every learned model is pulled towards its sources, so towards and beyond the edge of their range the estimate moves
     to the survey estimate from the anchors drawn by chance (`numerics.survey`), by as much as a backtest on the
     strongest tenth of the sources finds right, and entirely where the target is far outside. Where no anchors were
