@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from .errors import AlignmentError, ValidationError, some
+from .axes import Array, Items, Models, Selection, positions_of, read_only
+from .errors import ValidationError
 
-Array = NDArray[Any]
-Selection = Sequence[int] | Array | slice
+__all__ = ["Items", "Lazy", "Models", "Responses", "Selection"]
 
 SUM_TOLERANCE = 5e-3  # float16 probabilities of many choices sum to 1 no better than this
 BLOCK_BYTES = 64 * 2**20  # what a pass over the models reads at a time
@@ -34,149 +34,6 @@ class Lazy(Protocol):
 
     def take(self, models: Array | slice, items: Array | slice) -> Array: ...
     def rows(self, models: Array) -> Lazy: ...
-
-
-class Items:
-    """The axis "item": what each question is called and how it counts.
-
-    Parameters
-    ----------
-    ids : (n_items,) unique, stable names, best qualified by the leaf task: ``"mmlu_astronomy/17"``.
-    subtask : (n_items,) leaf task of each item; ``""`` where the benchmark has none.
-    weight : (n_items,) >= 0, how the benchmark's score averages its items; 1 each by default.
-    n_choices : (n_items,) the real answer choices (vision: classes); 2 where only right or wrong is known.
-    label : (n_items,) index of the right choice, or None where only grades are known.
-    digest : (n_items,) hash over prompt and choices, ``""`` if unknown. Two runs agree on an item or are refused.
-    cost : (n_items,) tokens or seconds that it takes to answer the item, or None.
-
-    Raises
-    ------
-    ValidationError
-        Ids that repeat, are empty or hold control characters; lengths that differ; weights below 0; labels that no
-        choice has.
-    """
-
-    ids: Array
-    subtask: Array
-    weight: Array
-    n_choices: Array
-    label: Array | None
-    digest: Array
-    cost: Array | None
-
-    def __init__(
-        self,
-        ids: ArrayLike,
-        *,
-        subtask: ArrayLike | None = None,
-        weight: ArrayLike | None = None,
-        n_choices: ArrayLike | None = None,
-        label: ArrayLike | None = None,
-        digest: ArrayLike | None = None,
-        cost: ArrayLike | None = None,
-    ) -> None:
-        self.ids = _ids(ids, "item")
-        n = len(self.ids)
-        self.subtask = _texts(subtask, n, "subtask")
-        self.weight = _numbers(np.ones(n) if weight is None else weight, n, "weight", np.float64)
-        self.n_choices = _numbers(np.full(n, 2) if n_choices is None else n_choices, n, "n_choices", np.int64)
-        self.label = None if label is None else _numbers(label, n, "label", np.int64)
-        self.digest = _texts(digest, n, "digest")
-        self.cost = None if cost is None else _numbers(cost, n, "cost", np.float64)
-        self._check()
-
-    def _check(self) -> None:
-        self._refuse((self.weight < 0) | ~np.isfinite(self.weight), self.weight, "weight", "a finite number >= 0")
-        if len(self.ids) and not self.weight.sum() > 0:
-            raise ValidationError("the weights of all items are 0; at least one item must count")
-        self._refuse(self.n_choices < 1, self.n_choices, "n_choices", "at least 1")
-        if self.label is not None:
-            wrong = (self.label < 0) | (self.label >= self.n_choices)
-            self._refuse(wrong, self.label, "label", "0 to n_choices - 1")
-        if self.cost is not None:
-            self._refuse((self.cost < 0) | ~np.isfinite(self.cost), self.cost, "cost", "a finite number >= 0")
-
-    def _refuse(self, wrong: Array, values: Array, name: str, needed: str) -> None:
-        if wrong.any():
-            at = np.flatnonzero(wrong)
-            raise ValidationError(
-                f"{name} of item '{self.ids[at[0]]}' is {values[at[0]]}, expected {needed} ({len(at)} such items)"
-            )
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __repr__(self) -> str:
-        return f"Items({len(self)}, e.g. {some(self.ids)})"
-
-    @cached_property
-    def subtasks(self) -> list[str]:
-        """The names of the subtasks, in order of their first item; ``[""]`` where there are none."""
-        return list(dict.fromkeys(self.subtask.tolist()))
-
-    def pick(self, items: Selection) -> Items:
-        """The items at some positions, or where a mask is true."""
-        at = _positions(items, len(self))
-        optional = {k: None if (v := getattr(self, k)) is None else v[at] for k in ("label", "cost")}
-        kept = {k: getattr(self, k)[at] for k in ("subtask", "weight", "n_choices", "digest")}
-        if len(at) and not kept["weight"].sum() > 0:
-            kept["weight"] = None  # none of the picked items counts towards the score: their own mean is unweighted
-        return Items(self.ids[at], **kept, **optional)
-
-    def positions(self, ids: ArrayLike, whose: str = "the responses") -> Array:
-        """Where some items are; strict, so an id that is not there raises AlignmentError and names it."""
-        return _lookup(self.ids, np.asarray(ids, dtype=str), "item", whose)
-
-
-class Models:
-    """The axis "model": names and, where known, dates and kinship.
-
-    Parameters
-    ----------
-    ids : (n_models,) unique names.
-    released : (n_models,) dates (anything ``numpy.datetime64`` reads); NaT or ``""`` if unknown.
-    family, base : (n_models,) maker, and the model it was tuned or prompted from; ``""`` if unknown. Near duplicates
-        share a base; splits and folds can keep them together.
-    revision : (n_models,) commit or version of the weights; ``""`` if unknown.
-    """
-
-    ids: Array
-    released: Array
-    family: Array
-    base: Array
-    revision: Array
-
-    def __init__(
-        self,
-        ids: ArrayLike,
-        *,
-        released: ArrayLike | None = None,
-        family: ArrayLike | None = None,
-        base: ArrayLike | None = None,
-        revision: ArrayLike | None = None,
-    ) -> None:
-        self.ids = _ids(ids, "model")
-        n = len(self.ids)
-        self.released = _dates(released, n)
-        self.family = _texts(family, n, "family")
-        self.base = _texts(base, n, "base")
-        self.revision = _texts(revision, n, "revision")
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __repr__(self) -> str:
-        return f"Models({len(self)}, e.g. {some(self.ids)})"
-
-    def pick(self, models: Selection) -> Models:
-        """The models at some positions, or where a mask is true."""
-        at = _positions(models, len(self))
-        kept = {k: getattr(self, k)[at] for k in ("released", "family", "base", "revision")}
-        return Models(self.ids[at], **kept)
-
-    def positions(self, ids: ArrayLike, whose: str = "the responses") -> Array:
-        """Where some models are; strict, so a name that is not there raises AlignmentError and names it."""
-        return _lookup(self.ids, np.asarray(ids, dtype=str), "model", whose)
 
 
 class Responses:
@@ -227,10 +84,10 @@ class Responses:
                 )
         if isinstance(correct, np.ndarray):
             self._check_correct(correct)
-            correct = _read_only(correct)
+            correct = read_only(correct)
         if isinstance(probs, np.ndarray):
             self._check_probs(probs)
-            probs = _read_only(probs)
+            probs = read_only(probs)
         self.correct = correct
         self.probs = probs
 
@@ -328,7 +185,7 @@ class Responses:
         scores = np.empty(self.n_models)
         for rows in self._row_blocks(self.correct):
             scores[rows] = self._take(self.correct, rows, slice(None)) @ weight
-        return _read_only(np.clip(scores, 0.0, 1.0))
+        return read_only(np.clip(scores, 0.0, 1.0))
 
     def subtask_scores(self) -> Array:
         """Every model's score on every subtask, shape (n_models, n_subtasks), columns as in ``items.subtasks``."""
@@ -350,7 +207,7 @@ class Responses:
         Picking models of a store on disk reads nothing; picking items reads only the chunks that hold them.
         """
         some_models = self.models if models is None else self.models.pick(models)
-        rows: Array | slice = slice(None) if models is None else _positions(models, self.n_models)
+        rows: Array | slice = slice(None) if models is None else positions_of(models, self.n_models)
         if items is None:
             if models is None:
                 return self
@@ -361,7 +218,7 @@ class Responses:
             if probs is not None:
                 probs = probs[rows] if isinstance(probs, np.ndarray) else probs.rows(cast(Array, rows))
             return self._part(some_models, self.items, correct, probs)
-        columns = _positions(items, self.n_items)
+        columns = positions_of(items, self.n_items)
         return self._part(
             some_models,
             self.items.pick(columns),
@@ -438,8 +295,8 @@ class Responses:
             return Responses(models, items, correct, probs, self.provenance)
         part = Responses.__new__(Responses)
         part.models, part.items, part.provenance = models, items, self.provenance
-        part.correct = _read_only(cast(Array, correct))
-        part.probs = None if probs is None else _read_only(cast(Array, probs))
+        part.correct = read_only(cast(Array, correct))
+        part.probs = None if probs is None else read_only(cast(Array, probs))
         return part
 
     @staticmethod
@@ -527,94 +384,6 @@ def _short(values: Array) -> str:
     return f"[{shown}{', ...' if len(values) > 4 else ''}]"
 
 
-def _read_only(array: Array) -> Array:
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
 def _match(shape: tuple[int, ...], expected: tuple[int, ...], name: str) -> None:
     if tuple(shape) != expected:
         raise ValidationError(f"{name} of shape {tuple(shape)}, expected {expected} (models, items)")
-
-
-def _ids(values: ArrayLike, kind: str) -> Array:
-    ids = np.atleast_1d(np.array(values, dtype=str))
-    if ids.ndim != 1:
-        raise ValidationError(f"{kind} ids of shape {ids.shape}, expected one name each")
-    bad = [i for i in ids.tolist() if not i or not i.isprintable()]
-    if bad:
-        raise ValidationError(f"{kind} ids must be printable and not empty, got {some(map(repr, bad))}")
-    unique, counts = np.unique(ids, return_counts=True)
-    if len(unique) != len(ids):
-        raise ValidationError(f"{kind} ids must be unique, but these repeat: {some(unique[counts > 1])}")
-    return _read_only(ids)
-
-
-def _texts(values: ArrayLike | None, n: int, name: str) -> Array:
-    texts = np.zeros(n, dtype="U1") if values is None else np.array(values, dtype=str)
-    if texts.shape != (n,):
-        raise ValidationError(f"{name} has shape {texts.shape}, expected ({n},)")
-    return _read_only(texts)
-
-
-def _numbers(values: ArrayLike, n: int, name: str, dtype: type) -> Array:
-    given = np.asarray(values)
-    if given.shape != (n,) or given.dtype.kind not in "biuf":
-        raise ValidationError(f"{name} has shape {given.shape} and type {given.dtype}, expected {n} numbers")
-    if (
-        dtype is np.int64
-        and given.dtype.kind == "f"
-        and not (np.isfinite(given).all() and (given == given.round()).all())
-    ):
-        raise ValidationError(f"{name} must be whole numbers")
-    return _read_only(given.astype(dtype))
-
-
-def _dates(values: ArrayLike | None, n: int) -> Array:
-    if values is None:
-        return _read_only(np.full(n, "NaT", dtype="datetime64[D]"))
-    given = np.asarray(values)
-    if given.dtype.kind not in "MU" and given.dtype != object:
-        raise ValidationError(f"released has type {given.dtype}, expected dates such as 2024-01-13, or '' if unknown")
-    try:
-        dates = given.astype("datetime64[D]")  # '' becomes NaT
-    except ValueError as e:
-        raise ValidationError(
-            f"released holds something that is no date: {e}; write 2024-01-13, or '' if unknown"
-        ) from None
-    if dates.shape != (n,):
-        raise ValidationError(f"released has shape {dates.shape}, expected ({n},)")
-    return _read_only(dates)
-
-
-def _positions(selection: Selection, n: int) -> Array:
-    """Positions from positions, a mask or a slice, checked against the length of the axis."""
-    if isinstance(selection, slice):
-        return np.arange(n)[selection]
-    at = np.asarray(selection)
-    if at.dtype == bool:
-        if at.shape != (n,):
-            raise ValidationError(f"a mask of shape {at.shape} does not fit an axis of {n}")
-        return np.flatnonzero(at)
-    if at.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if at.ndim != 1 or at.dtype.kind not in "iu":
-        raise ValidationError(f"positions must be whole numbers or a mask, got {at.dtype} of shape {at.shape}")
-    if at.min() < -n or at.max() >= n:
-        raise ValidationError(f"position {at.max() if at.max() >= n else at.min()} is outside an axis of {n}")
-    return np.where(at < 0, at + n, at).astype(np.int64)
-
-
-def _lookup(have: Array, wanted: Array, kind: str, whose: str) -> Array:
-    wanted = np.atleast_1d(wanted)
-    order = np.argsort(have, kind="stable")
-    at = np.searchsorted(have, wanted, sorter=order)
-    found = order[np.minimum(at, len(have) - 1)] if len(have) else np.zeros(len(wanted), dtype=np.int64)
-    missing = have[found] != wanted if len(have) else np.ones(len(wanted), dtype=bool)
-    if missing.any():
-        raise AlignmentError(
-            f"{missing.sum()} of {len(wanted)} {kind}s are not in {whose}: {some(wanted[missing])}. "
-            f"It has {len(have)}, such as {some(have)}."
-        )
-    return found.astype(np.int64)

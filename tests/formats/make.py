@@ -9,9 +9,7 @@ from tests.conftest import population
 
 if __name__ == "__main__":
     folder = Path(__file__).parent / f"condensation-{FORMAT}"
-    small = condense(
-        population(), 8, select="jsd", predict="forest", predict_options={"n_trees": 10}, rng=0, benchmark="toy"
-    )
+    small = condense(population(), 12, rng=0, benchmark="toy")
     small.save(folder / "toy")
     estimates = {e.model: e.score for e in small.estimate(population())}
     (folder / "estimates.json").write_text(json.dumps(estimates, indent=1) + "\n")

@@ -282,8 +282,9 @@ def _tex_cell(row: Row, benchmark: str, what: str, digits: int, best: dict[tuple
     return shown + spread
 
 
+_TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_TEX |= {c: "\\" + c for c in "&%_#${}"}
+
+
 def _tex(text: str) -> str:
-    pairs = [("\\", r"\textbackslash "), *((c, "\\" + c) for c in "&%_#$")]
-    for plain, escaped in pairs:
-        text = text.replace(plain, escaped)
-    return text
+    return "".join(_TEX.get(c, c) for c in text)
