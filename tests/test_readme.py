@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from disco_eval.calibration import FLAGS
 from disco_eval.io import write_npz, write_table
 from disco_eval.predict import PREDICTORS
 from disco_eval.select import SELECTORS
@@ -70,6 +71,12 @@ def test_links_lead_somewhere():
         for link in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
             if not link.startswith("http"):
                 assert (path.parent / link).exists(), f"{path.name}: {link}"
+
+
+def test_every_flag_has_a_row():
+    table = (ROOT / "docs" / "data.md").read_text()
+    for name in FLAGS:
+        assert f"`{name}`" in table, name
 
 
 def test_every_method_has_a_row():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def inspect(paths: Sequence[Path], *, metric: str | None = None) -> Iterator[tup
             header = _header(reader, file)
             logs.setdefault(str(header.eval.model), []).append(file)
     for model, files in logs.items():
-        yield model, lambda model=model, files=files: _read(reader, model, files, metric)  # type: ignore[misc]
+        yield model, partial(_read, reader, model, files, metric)
 
 
 def _read(reader: Any, model: str, files: list[Path], metric: str | None) -> Responses:

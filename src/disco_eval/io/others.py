@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def details(paths: Sequence[Path], *, metric: str | None = None) -> Named:
     for folder in folders_with(paths, "details_*.parquet", "lighteval or the leaderboard"):
         found.setdefault(_details_name(folder), []).extend(sorted(folder.glob("details_*.parquet")))
     for name, files in found.items():
-        yield name, lambda name=name, files=files: _read_details(name, files, metric)  # type: ignore[misc]
+        yield name, partial(_read_details, name, files, metric)
 
 
 def _details_name(folder: Path) -> str:
@@ -136,7 +137,7 @@ def helm(paths: Sequence[Path], *, metric: str | None = None) -> Named:
         except (KeyError, TypeError):
             raise FormatError(f"'{folder / 'run_spec.json'}' names no model (adapter_spec.model)") from None
     for name, folders in found.items():
-        yield name, lambda name=name, folders=folders: _read_helm(name, folders, metric)  # type: ignore[misc]
+        yield name, partial(_read_helm, name, folders, metric)
 
 
 def _read_helm(name: str, folders: list[Path], metric: str | None) -> Responses:
@@ -213,7 +214,7 @@ def opencompass(paths: Sequence[Path]) -> Named:
         for file in files:
             found.setdefault(file.parent.name, []).append(file)
     for name, files in found.items():
-        yield name, lambda name=name, files=files: _read_opencompass(name, files)  # type: ignore[misc]
+        yield name, partial(_read_opencompass, name, files)
 
 
 def _read_opencompass(name: str, files: list[Path]) -> Responses:
@@ -246,7 +247,7 @@ def timm(paths: Sequence[Path], labels: Path) -> Named:
     for path in paths:
         if not path.is_file():
             raise FormatError(f"'{path}' is not a file; give the parquet files, one for each model")
-        yield path.stem, lambda path=path: _read_timm(path, names, numbers)  # type: ignore[misc]
+        yield path.stem, partial(_read_timm, path, names, numbers)
 
 
 def _timm_labels(file: Path) -> tuple[list[str], list[int]]:
