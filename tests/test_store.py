@@ -213,7 +213,7 @@ def test_save_of_a_lazy_part(tmp_path):
 
 
 def test_blocks_tile_the_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr("disco_eval.responses.BLOCK_BYTES", 4000)
+    monkeypatch.setattr("disco_eval.resources._BLOCK", 4000)
     monkeypatch.setattr("disco_eval.store._CHUNK_BYTES", 2048)
     monkeypatch.setattr("disco_eval.store._SHARD_BYTES", 8192)
     r = population(32, 100)
