@@ -164,23 +164,22 @@ def cross_validate(
     shared: list[dict[Hashable, Any]],
     done: Callable[[int], None],
 ) -> CrossValidation:
-    """Leave each fold of source models out, condense without it, and assess it; ``done(k)`` after the k-th fold.
+    """Leave each fold of source models out, condense without it, and assess it; ``done(k)`` after k folds.
 
     ``shared`` is what is known about the models of each fold already, from `Recipe.share`.
     """
     n = responses.n_models
     estimate, scale, apart, leak = (np.full(n, np.nan) for _ in range(4))
     fold = np.full(n, -1)
-    direct: list[Array] = []
+    direct = [np.zeros(0)] * len(parts)
     everyone = workers().share(responses)
     tasks = ((_one_fold, (everyone, recipe, part, rngs[k], shared[k])) for k, part in enumerate(parts))
-    for k, (found, errors) in enumerate(workers().results(tasks)):
+    for n_done, (k, (found, errors)) in enumerate(workers().results(tasks), 1):
         left_out = parts[k][1]
         estimate[left_out], scale[left_out] = np.clip(found.score, 0, 1), found.scale
         apart[left_out], leak[left_out] = distance_apart(found), found.leak
-        direct.append(errors)
-        fold[left_out] = k
-        done(k + 1)
+        direct[k], fold[left_out] = errors, k
+        done(n_done)
     return CrossValidation(
         truth=responses.scores(),
         estimate=estimate,

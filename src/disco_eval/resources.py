@@ -100,8 +100,8 @@ class Workers(Protocol):
 
     def submit(self, function: Callable[..., Any], *args: Any) -> Any: ...
 
-    def results(self, tasks: Iterable[tuple[Callable[..., Any], tuple[Any, ...]]]) -> Iterator[Any]:
-        """Results of many calls, in their order, as they are ready."""
+    def results(self, tasks: Iterable[tuple[Callable[..., Any], tuple[Any, ...]]]) -> Iterator[tuple[int, Any]]:
+        """(number of the call, its result) for many calls, as they are ready."""
         ...
 
     def result(self, submitted: Any) -> Any: ...
@@ -118,8 +118,8 @@ class Here:
     def submit(self, function: Callable[..., Any], *args: Any) -> Any:
         return function(*args)
 
-    def results(self, tasks: Iterable[tuple[Callable[..., Any], tuple[Any, ...]]]) -> Iterator[Any]:
-        return (function(*args) for function, args in tasks)
+    def results(self, tasks: Iterable[tuple[Callable[..., Any], tuple[Any, ...]]]) -> Iterator[tuple[int, Any]]:
+        return ((k, function(*args)) for k, (function, args) in enumerate(tasks))
 
     def result(self, submitted: Any) -> Any:
         return submitted
@@ -136,11 +136,15 @@ class Cluster:
         return self.client.scatter(value, hash=False)
 
     def submit(self, function: Callable[..., Any], *args: Any) -> Any:
-        return self.client.submit(function, *args, pure=False)
+        return self.client.submit(_under, memory_bound(), function, *args, pure=False)
 
-    def results(self, tasks: Iterable[tuple[Callable[..., Any], tuple[Any, ...]]]) -> Iterator[Any]:
-        waiting = [self.submit(function, *args) for function, args in tasks]
-        return (self.result(w) for w in waiting)
+    def results(self, tasks: Iterable[tuple[Callable[..., Any], tuple[Any, ...]]]) -> Iterator[tuple[int, Any]]:
+        from distributed import as_completed
+
+        number = {self.submit(function, *args): k for k, (function, args) in enumerate(tasks)}
+        waiting = as_completed(list(number))
+        for future in waiting:
+            yield number.pop(future), self.result(future)
 
     def result(self, submitted: Any) -> Any:
         try:
@@ -152,6 +156,11 @@ class Cluster:
                     "look at their logs: most often they lack memory"
                 ) from None
             raise
+
+
+def _under(bound: int, function: Callable[..., Any], *args: Any) -> Any:
+    with limited(bound):  # a worker cuts its work as this process would, so the numbers are the same
+        return function(*args)
 
 
 _WORKERS: ContextVar[Workers] = ContextVar("workers")

@@ -72,8 +72,8 @@ def _assembled(responses: Responses, part: Array, n_parts: int, measures: str, s
     shared, how = staff.share(responses), (part, n_parts, measures)
     stretches = list(_stretches(responses, n_parts, measures))
     tasks = ((_values, (_tree(staff, shared, at, how, responses.n_models), measures, sets)) for at in stretches)
-    for columns, value in zip(stretches, staff.results(tasks), strict=True):
-        out[:, :, columns] = value
+    for k, value in staff.results(tasks):
+        out[:, :, stretches[k]] = value
     return out
 
 
