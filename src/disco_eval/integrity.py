@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from .artifact import ARRAYS, CARD, JSON, file_damage, load
+from .artifact import ARRAYS, JSON, damaged, load, parse
 from .checks import check_grades, check_probabilities
 from .errors import DiscoError, FormatError
 from .files import drafts
@@ -61,7 +59,9 @@ def check(path: str | Path, tell: Tell | None = None) -> Checked:
                 if tell:
                     tell(line or "")
             return Checked(str(path), kind, len(found), [d for d in found if d], _notes(path))
-    raise FormatError(f"'{path}' is no store, condensation, study or sums of a disagreement, or its description is lost")
+    raise FormatError(
+        f"'{path}' is no store, condensation, study or sums of a disagreement, or its description is lost"
+    )
 
 
 def _says(folder: Path, kind: str) -> bool:
@@ -81,7 +81,9 @@ def _trial(work: Callable[..., Any], *args: Any) -> str | None:
 def _notes(path: str | Path) -> list[str]:
     if is_url(path):
         return []
-    notes = [f"'{left}' is a draft that a killed process left; the next write there removes it" for left in drafts(path)]
+    notes = [
+        f"'{left}' is a draft that a killed process left; the next write there removes it" for left in drafts(path)
+    ]
     if (Path(path) / ".writing").exists():
         notes.append("a write is going on or was cut off; what it had not finished does not count")
     return notes
@@ -126,14 +128,19 @@ def _part(r: Responses, array: StoredArray, rows: slice, columns: slice) -> None
 
 
 def _condensation(folder: Path) -> Iterator[str | None]:
-    wrong = [file_damage(folder, name) for name in (JSON, ARRAYS, CARD)]
-    yield from wrong
-    if not any(wrong):
-        yield _trial(load, folder)
+    wrong = _trial(parse, folder)
+    yield wrong
+    if not wrong:
+        others = damaged(folder, parse(folder))
+        yield from others
+        yield None if any(others) else _trial(load, folder)
 
 
 def _study(folder: Path) -> Iterator[str | None]:
-    yield _trial(read_study, folder)
+    wrong = _trial(read_study, folder)
+    yield wrong
+    named = [] if wrong else read_study(folder)["files"]
+    yield from (f"'{folder / name}' is lost" for name in named if not (folder / name).is_file())
     yield _trial(read_predictions, folder)
     for file in sorted([*folder.glob("*.parquet"), *(folder / "parts").glob("*.parquet")]):
         if not file.name.startswith("."):
@@ -149,6 +156,3 @@ def _sealed(file: Path) -> None:
 def _sums(folder: Path) -> Iterator[str | None]:
     for columns in sums.stretches(folder):
         yield _trial(sums.read_part, folder, columns)
-
-
-__all__ = ["Checked", "check", "np"]

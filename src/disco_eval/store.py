@@ -62,8 +62,20 @@ class StoredArray:
     @property
     def item_block(self) -> int:
         """Items stored together: those of one shard, the unit that is read at once."""
+        return self.shard[1]
+
+    @property
+    def shard(self) -> tuple[int, int]:
+        """Models and items that share a file."""
         sizes = self._array.shards or self._array.chunks
-        return int(sizes[1])
+        return int(sizes[0]), int(sizes[1])
+
+    def file(self, model: int, item: int) -> str:
+        """The file, within the store, that holds the answer of a model to an item."""
+        height, width = self.shard
+        rest = (0,) * (self._array.ndim - 2)
+        place = "/".join(str(k) for k in (int(self._models[model]) // height, item // width, *rest))
+        return f"{self._array.basename}/c/{place}"
 
     def rows(self, models: Array) -> StoredArray:
         """A view of some of the models; reads nothing."""
@@ -91,7 +103,7 @@ class StoredArray:
 
         Gathered by Zarr itself, the index alone would take twenty times the memory of what is read.
         """
-        height = int((self._array.shards or self._array.chunks)[0])
+        height = self.shard[0]
         width = len(range(*columns.indices(self._array.shape[1])))
         out = np.empty((len(rows), width, *self._array.shape[2:]), self._array.dtype)
         stretch = rows // height

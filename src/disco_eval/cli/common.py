@@ -14,7 +14,7 @@ import typer
 from ..errors import DiscoError
 
 if TYPE_CHECKING:
-    from ..condensation import Progress
+    from ..condensing import Progress
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")]

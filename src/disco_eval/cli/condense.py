@@ -60,7 +60,7 @@ def condense(
     **disco condense mmlu.zarr --out mmlu-100 --sources old-models.txt --select jsd --select-opt committee_size=100**
     """
     from ..calibration import FLAGS
-    from ..condensation import condense as make
+    from ..condensing import condense as make
     from ..errors import DiscoError
     from ..io import open_answers
     from ..resources import limited, on_cluster
