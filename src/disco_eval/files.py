@@ -84,6 +84,8 @@ def only_writer(folder: Path) -> Iterator[None]:
     lock = folder / _LOCK
     handle, found = _hold(lock)
     if found:
+        for draft in folder.rglob(f"*.{_DRAFT}"):  # of single chunks, by Zarr
+            draft.unlink(missing_ok=True)
         log.warning("'%s': an earlier write was cut off; it is as it was before that, and work goes on", folder)
     try:
         with written(folder):

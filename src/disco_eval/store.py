@@ -274,7 +274,7 @@ def seal(group: zarr.Group, n_models: int, provenance: dict[str, Any]) -> None:
     about: dict[str, Any] = {"kind": KIND, "format": FORMAT, "n_models": n_models, "provenance": provenance}
     about["arrays"] = {name: _description(group, name) for name in _ARRAYS if name in group}
     about["columns"] = {name: _content(group, name, n_models) for name in about["arrays"] if name not in ANSWERS}
-    group.attrs.update({**about, "checksum": _checksum(about)})
+    group.update_attributes({**about, "checksum": _checksum(about)})  # in one write, unlike group.attrs.update
 
 
 def _content(group: zarr.Group, name: str, n_models: int) -> str:

@@ -71,7 +71,7 @@ def update(responses: Responses, path: str | Path) -> Updated:
             ("item", responses.items.ids),
         ):
             group.create_array(name, shape=ids.shape, dtype=str, chunks=(len(ids),))[:] = ids.astype(object)
-        group.attrs.update({"kind": KIND, "format": FORMAT, "checksum": _checksum(group)})
+        group.update_attributes({"kind": KIND, "format": FORMAT, "checksum": _checksum(group)})
     return Updated(pds, jsd, new.n_models)
 
 

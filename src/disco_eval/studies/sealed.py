@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from pathlib import Path
 
 import polars as pl
@@ -15,8 +16,10 @@ _KEY = "disco-eval"
 
 def write_sealed(table: pl.DataFrame, file: Path) -> None:
     """Write a table as Parquet, whole or not at all, with a checksum of its content in the file's metadata."""
+    content = io.BytesIO()  # a full disk is then the system's error, not one of the writer's many
+    table.write_parquet(content, metadata={_KEY: checksum(table)})
     with new_file(file) as draft:
-        table.write_parquet(draft, metadata={_KEY: checksum(table)})
+        draft.write_bytes(content.getvalue())
 
 
 def read_sealed(file: Path) -> pl.DataFrame:
