@@ -3,8 +3,8 @@
     disco study mmlu_10k.npz arc_challenge.npz ifeval.npz --methods beyond --runs 5 --out beyond
     python benchmarks/beyond.py beyond
 
-"Paper" is the best of the rows PDS or JSD with forest or kNN, picked after the fact in its favour for every cell; "direct"
-the better of plain means over random items and over items spread by difficulty. Standard errors are over runs.
+"Paper" is the best of the rows PDS or JSD with forest or kNN, picked after the fact in its favour for every cell;
+"direct" the better of plain means over random items and over items spread by difficulty. Standard errors are over runs.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def main() -> None:
         above = " !" if mae > plain + max(se, plain_se) else ""
         print(
             f"| {benchmark} | {split} | {n} | {mae:.2f} | {se:.2f} | {worst:.1f} | {theirs:.2f} {paper} | "
-            f"{their_worst:.1f} | {plain:.2f} {direct} | {plain_se:.2f} | {mae / theirs:.2f} | {mae / plain:.2f}{above} | "
-            f"{topped:.2f} |"
+            f"{their_worst:.1f} | {plain:.2f} {direct} | {plain_se:.2f} | {mae / theirs:.2f} | "
+            f"{mae / plain:.2f}{above} | {topped:.2f} |"
         )
     print("\ngeometric mean of the ratio to the paper's best row, over sets:")
     for (split, n, which), values in sorted(ratios.items(), key=lambda kv: (kv[0][1], kv[0][0], kv[0][2])):
