@@ -1,7 +1,8 @@
 """Our default against the paper's rows: ratios of errors from a study with the preset ``beyond``.
 
-    disco study mmlu_10k.npz arc_challenge.npz ifeval.npz --methods beyond --runs 5 --out beyond
-    python benchmarks/beyond.py beyond
+    disco study mmlu_10k.npz --methods beyond --out beyond-1
+    disco study arc_challenge.npz ifeval.npz --methods beyond --split iid,family,top10,top30 --out beyond-2
+    python benchmarks/beyond.py beyond-1 beyond-2
 
 "Paper" is the best of the rows PDS or JSD with forest or kNN, picked after the fact in its favour for every cell;
 "direct" the better of plain means over random items and over items spread by difficulty. Standard errors are over runs.
@@ -42,8 +43,9 @@ def best(cell: pl.DataFrame, names: Sequence[str]) -> tuple[str, float, float, f
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("study", type=Path)
-    table = cells(read_predictions(parser.parse_args().study).table)
+    parser.add_argument("studies", type=Path, nargs="+")
+    given = parser.parse_args().studies
+    table = cells(pl.concat([read_predictions(folder).table for folder in given]))
     ratios: dict[tuple[str, int, str], list[float]] = {}
     print(
         "| set | split | anchors | default | se | worst | paper | worst | direct | se | /paper | /direct | topped up |"
