@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
-from .common import Json, Level, print_json, print_table, read_names
+from .common import Json, Level, More, print_json, print_table, read_names, say
 
 if TYPE_CHECKING:
     from ..condensation import Condensation, Estimate
+    from ..responses import Responses
 
 
 def estimate(
@@ -21,6 +24,7 @@ def estimate(
     models: Annotated[
         Path | None, typer.Option("--models", help="File of the models to estimate, one id a line; all by default.")
     ] = None,
+    more: More = 0,
     level: Level = 0.9,
     export: Annotated[
         str | None,
@@ -33,22 +37,24 @@ def estimate(
 ) -> None:
     """Estimate models' scores on the whole benchmark from their answers on the anchors.
 
-    Answers to other items are ignored. Example: **disco estimate mmlu-100 answers.csv --level 0.95**
+    Answers to other items are ignored. Where a model is alarmed, --more 100 takes 100 more items into account, which
+    'disco anchors DIR --more 100' lists: an estimate that assumes nothing about the model.
+
+    Example: **disco estimate mmlu-100 answers.csv --level 0.95**
     """
     from ..artifact import load
     from ..errors import AlignmentError, some
-    from ..io import open_answers
 
     c = load(condensation)
     wanted = None if models is None else read_names(models)
+    asked = c.asked(more).ids
     estimates: dict[str, Estimate] = {}
-    for file in answers:
-        responses = open_answers(file, items=c.anchors.ids)
+    for file, responses in _opened(answers, asked):
         if wanted is not None:
             here = [name for name in wanted if name in set(responses.models.ids.tolist())]
             responses = responses.pick(models=responses.models.positions(here))
         if responses.n_models:
-            for e in c.estimate(responses, level):
+            for e in c.estimate(responses, level, more=more):
                 if e.model in estimates:
                     raise AlignmentError(
                         f"'{e.model}' has answers in several files, '{file}' among them; give one of them"
@@ -61,7 +67,7 @@ def estimate(
     if export is not None:
         _export(c, shown, export, dataset or c.benchmark)
     else:
-        show(c.benchmark, shown, level, as_json)
+        show(c, shown, level, as_json)
 
 
 def _export(c: Condensation, estimates: list[Estimate], form: str, dataset: str) -> None:
@@ -74,20 +80,52 @@ def _export(c: Condensation, estimates: list[Estimate], form: str, dataset: str)
     print_json(FORMATS[form](c, estimates, dataset, c.benchmark))
 
 
-def show(benchmark: str, estimates: list[Estimate], level: float, as_json: bool) -> None:
+def _opened(answers: list[Path], asked: Any) -> list[tuple[Path, Responses]]:
+    """The answers of every file; files that hold only a part of the items are put together, for the models in all."""
+    from ..io import open_answers
+    from ..joining import beside
+
+    whole: list[tuple[Path, Responses]] = []
+    parts: list[tuple[Path, Responses]] = []
+    for file in answers:
+        responses = open_answers(file, items=asked)
+        mine = np.isin(responses.items.ids, asked)
+        if mine.sum() == len(asked) or not mine.any():
+            whole.append((file, responses))
+        else:
+            parts.append((file, responses.pick(items=mine)))
+    if len(parts) < 2:
+        return whole + parts
+    joined = beside([responses for _, responses in parts])
+    everyone = {name for _, responses in parts for name in responses.models.ids.tolist()}
+    if (left := len(everyone) - joined.n_models) > 0:
+        say(f"{left} models are in some of the files only and are left out")
+    return [*whole, (parts[0][0], joined)]
+
+
+def show(c: Condensation, estimates: list[Estimate], level: float, as_json: bool) -> None:
     """Print estimates as a table, or as the documented JSON."""
     if as_json:
-        print_json({"benchmark": benchmark, "level": level, "estimates": [_record(e) for e in estimates]})
+        record = {"benchmark": c.benchmark, "level": level, "estimates": [_record(e) for e in estimates]}
+        wanted = _more(c, estimates)
+        print_json({**record, "more_items": c.reserve.items.ids[:wanted].tolist()} if wanted and c.reserve else record)
     else:
-        _print(benchmark, estimates, level)
+        _print(c, estimates, level)
 
 
 def _record(e: Estimate) -> dict[str, Any]:
     interval = {"score": e.score, "low": e.low, "high": e.high}
-    return {"model": e.model, **interval, "flags": list(e.flags), "nearest": list(e.nearest)}
+    record = {"model": e.model, **interval, "flags": list(e.flags), "nearest": list(e.nearest), "more": e.more}
+    return record | ({"subtasks": [asdict(s) for s in e.subtasks]} if e.subtasks else {})
 
 
-def _print(benchmark: str, estimates: list[Estimate], level: float) -> None:
+def _more(c: Condensation, estimates: list[Estimate]) -> int:
+    """How many more items to ask for: as many as there are anchors, where an alarmed model had none; else 0."""
+    alarmed = any(set(e.flags) - {"source-model"} and not e.more for e in estimates)
+    return min(len(c.anchors), len(c.reserve)) if alarmed and c.reserve is not None else 0
+
+
+def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
     from ..calibration import FLAGS, OF_SOURCES
 
     own = {e.model: [f for f in e.flags if f not in OF_SOURCES] for e in estimates}
@@ -98,6 +136,20 @@ def _print(benchmark: str, estimates: list[Estimate], level: float) -> None:
     columns = ["model", "score", f"{100 * level:g} % interval", "flags"]
     if not any(own.values()):
         rows, columns = [row[:3] for row in rows], columns[:3]
-    print_table(f"Estimated scores on {benchmark}, in percent", columns, rows)
+    print_table(f"Estimated scores on {c.benchmark}, in percent", columns, rows)
+    if len(estimates) == 1 and estimates[0].subtasks:
+        _print_subtasks(estimates[0])
     for flag in dict.fromkeys(f for e in estimates for f in e.flags):
         print(f"{flag}: {FLAGS[flag]}.")
+    if (k := max((e.more for e in estimates), default=0)) > 0:
+        print(f"Rests on {k} more items, drawn by chance, where a model is alarmed or that is sharper.")
+    if (k := _more(c, estimates)) > 0:
+        print(f"{k} more items would give an estimate that assumes nothing about the model: disco anchors --more {k}")
+
+
+def _print_subtasks(e: Estimate) -> None:
+    rows = [
+        [s.name, f"{100 * s.score:.1f}", f"{100 * s.low:.1f} to {100 * s.high:.1f}", str(s.n_anchors)]
+        for s in e.subtasks
+    ]
+    print_table("By subtask", ["subtask", "score", "interval", "anchors"], rows)
