@@ -24,6 +24,7 @@ import polars as pl
 
 from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
 from ..responses import Items, Models, Responses
+from .frames import read_frame
 from .records import Record, folders_with, grade_of, literal, loglikelihoods_of, one_model, read_json
 
 Reader = Callable[[], Responses]
@@ -59,10 +60,7 @@ def _read_details(name: str, files: list[Path], metric: str | None) -> Responses
     for file in files:
         task = file.stem.removeprefix("details_").rpartition("_")[0] or file.stem
         task = task.split("|")[1].replace(":", "_") if task.count("|") >= 1 else task
-        try:
-            frame = pl.read_parquet(file)
-        except (pl.exceptions.PolarsError, OSError) as e:
-            raise FormatError(f"'{file}' cannot be read as parquet: {str(e).splitlines()[0][:120]}") from None
+        frame = read_frame(file, ".parquet")
         new = "model_response" in frame.columns
         for k, row in enumerate(frame.iter_rows(named=True)):
             try:
@@ -251,8 +249,8 @@ def timm(paths: Sequence[Path], labels: Path) -> Named:
 
 
 def _timm_labels(file: Path) -> tuple[list[str], list[int]]:
+    frame = read_frame(file, ".csv")
     try:
-        frame = pl.read_csv(file)
         names, numbers = frame["filename"].cast(pl.String).to_list(), frame["label"].cast(pl.Int64).to_list()
     except (pl.exceptions.PolarsError, OSError) as e:
         raise FormatError(
@@ -264,10 +262,7 @@ def _timm_labels(file: Path) -> tuple[list[str], list[int]]:
 
 
 def _read_timm(path: Path, names: list[str], numbers: list[int]) -> Responses:
-    try:
-        frame = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as e:
-        raise FormatError(f"'{path}' cannot be read as parquet: {str(e).splitlines()[0][:120]}") from None
+    frame = read_frame(path, ".parquet")
     index = next((c for c in ("filename", "__index_level_0__") if c in frame.columns), None)
     if index is None:
         raise FormatError(f"'{path}' has no column filename; it has {some(frame.columns, 6)}")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import AlignmentError, FormatError, ValidationError, some
+from ..resources import need
 from ..responses import Items, Models, Responses
 
 
@@ -88,6 +89,9 @@ def loglikelihoods_of(values: Sequence[Any]) -> list[float]:
     return numbers
 
 
+_JSON_TIMES = 8  # what a file's values take in memory against the file
+
+
 def literal(value: Any) -> Any:
     """A value that some writers turned into the text of a Python literal; never evaluated as code."""
     if not isinstance(value, str) or len(value) > 10_000_000:
@@ -99,9 +103,12 @@ def literal(value: Any) -> Any:
 
 
 def read_json(file: Path) -> Any:
-    """JSON of a file; FormatError where it is not."""
+    """JSON of a file; FormatError where it is not, or too large to be taken apart in memory."""
     try:
+        need(_JSON_TIMES * file.stat().st_size, f"'{file}' in parts", "split it")
         return json.loads(file.read_bytes())
+    except ValidationError:
+        raise
     except (OSError, ValueError, RecursionError) as e:
         raise FormatError(f"'{file}' is not readable JSON ({str(e)[:100]})") from None
 
