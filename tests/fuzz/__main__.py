@@ -94,7 +94,8 @@ def fuzz(name: str, inputs: int, seed: int, keep: Path | None = None) -> tuple[C
                 folder,
             ]
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            assert process.stdout and process.stderr
+            assert process.stdout
+            assert process.stderr
             for line in process.stdout:
                 done, how, what = line.rstrip("\n").split("\t", 2)
                 number = int(done) + 1
@@ -103,8 +104,8 @@ def fuzz(name: str, inputs: int, seed: int, keep: Path | None = None) -> tuple[C
                     findings.setdefault(what, int(done))
             said = process.stderr.read()[-300:]
             if process.wait() or number < inputs:
-                if not number and not count:
-                    raise SystemExit(f"{name}: the valid files cannot be read: {said}")
+                if not count:
+                    return count, {f"the valid files cannot be read: {said}": 0}
                 count["finding"] += 1
                 findings[f"the process died ({process.returncode}): {said}"] = number
                 number += 1
@@ -131,7 +132,8 @@ def main() -> None:
         count, findings = fuzz(name, given.inputs, given.seed, given.keep)
         bad += len(findings)
         print(
-            f"{name:14s} {given.inputs} inputs: {count['ok']} read, {count['refused']} refused, {count['finding']} findings"
+            f"{name:14s} {given.inputs} inputs: {count['ok']} read, {count['refused']} refused, "
+            f"{count['finding']} findings"
         )
         for what, number in sorted(findings.items(), key=lambda pair: pair[1]):
             print(f"    input {number}: {what}", flush=True)

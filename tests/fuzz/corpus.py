@@ -114,13 +114,22 @@ def timm(folder: Path) -> None:
 
 
 def inspect(folder: Path) -> None:
-    header = {"task": "t", "model": "org/m", "created": "2026-01-01T00:00:00+00:00", "dataset": {}, "config": {}}
+    header: dict[str, Any] = {"task": "t", "model": "org/m", "created": "2026-01-01T00:00:00+00:00", "config": {}}
+    header["dataset"] = {"sample_ids": [0, 1], "samples": 2}
     scores = {"match": {"value": "C", "answer": "x"}}
     samples = [
         {"id": k, "epoch": 1, "input": "Q", "target": "a", "messages": [], "output": {}, "scores": scores}
         for k in range(2)
     ]
-    log = {"version": 2, "status": "success", "eval": header, "samples": samples}
+    log = {
+        "version": 2,
+        "status": "success",
+        "eval": header,
+        "plan": {},
+        "results": {},
+        "stats": {},
+        "samples": samples,
+    }
     (folder / "log.json").write_text(json.dumps(log))
 
 

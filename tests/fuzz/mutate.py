@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Changes to valid files: of bytes, and of what the bytes mean (JSON values, archive members, tables, arrays).
 
 Where a format seals its content with checksums, half of the changes are sealed again, as an attacker would.
@@ -126,7 +127,7 @@ def of_value(value: Any, rng: Rng) -> Any:
     elif way == 3:
         other, place = places[rng.integers(len(places))]
         node[key] = (
-            copy.deepcopy(other[place]) if place in other or isinstance(other, list) and place < len(other) else None
+            copy.deepcopy(other[place]) if place in other or (isinstance(other, list) and place < len(other)) else None
         )
     elif way == 4 and isinstance(node[key], (int, float)) and not isinstance(node[key], bool):
         node[key] = node[key] * int(rng.choice([-1, 2, 10, 10**6])) + int(rng.integers(-2, 3))

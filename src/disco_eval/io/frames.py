@@ -30,7 +30,7 @@ def read_frame(path: Path, kind: str | None = None, **options: Any) -> pl.DataFr
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as e:  # polars raises errors of many kinds, and panics that are no Exception
-        raise FormatError(f"'{path}' cannot be read as a table ({suffix[1:]}): {_first_line(e)}") from None
+        raise FormatError(f"'{path}' cannot be read as {suffix[1:]}: {_first_line(e)}") from None
 
 
 def _parquet_bytes(path: Path) -> int:

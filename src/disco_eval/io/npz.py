@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import struct
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -34,7 +35,7 @@ Array = NDArray[Any]
 ANSWERS = ("probs", "loglikelihoods", "correct")
 _UNREADABLE = (  # what numpy and zipfile raise for foreign, truncated and crafted files
     ValueError, OSError, EOFError, KeyError, NotImplementedError, OverflowError, MemoryError,
-    RuntimeError, SyntaxError, TypeError, AttributeError, RecursionError,
+    RuntimeError, SyntaxError, tokenize.TokenError, TypeError, AttributeError, RecursionError,
     zipfile.BadZipFile, zlib.error, struct.error,
 )  # fmt: skip
 _ITEM = {"subtask": "subtask", "weight": "weight", "n_choices": "n_choices", "digest": "digest", "cost": "cost"}

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import AlignmentError, FormatError, ValidationError, some
+from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
 from ..resources import need
 from ..responses import Items, Models, Responses
+
+
+@contextmanager
+def in_layout(file: Path, what: str) -> Iterator[None]:
+    """Turn what goes wrong when JSON values are not those of a known layout into one line: FormatError."""
+    try:
+        yield
+    except DiscoError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, SyntaxError) as e:
+        why = " ".join(f"{type(e).__name__}: {e}".split())[:120]
+        raise FormatError(f"'{file}' is not {what} in the known layout ({why})") from None
 
 
 @dataclass(frozen=True)
@@ -35,6 +48,8 @@ def one_model(
 
     Items are ordered by task and number unless ``in_order``. Raises AlignmentError for an item that is there twice.
     """
+    if not records:
+        raise FormatError(f"there are no answers of '{name}'")
     ids = [r.item for r in records]
     if len(set(ids)) != len(ids):
         names, counts = np.unique(ids, return_counts=True)
