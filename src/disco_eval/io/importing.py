@@ -121,7 +121,20 @@ def join(parts: list[Responses]) -> Responses:
         **{k: np.concatenate([getattr(p.models, k) for p in parts]) for k in columns},
     )
     correct = np.concatenate([np.asarray(p.correct) for p in parts])
+    _same_choices(parts)
     probs = None if any(p.probs is None for p in parts) else np.concatenate([np.asarray(p.probs) for p in parts])
     provenance = {**first.provenance}
     about = {name: value for p in parts for name, value in p.provenance.get("models", {}).items()}
     return Responses(models, items, correct, probs, {**provenance, "models": about} if about else provenance)
+
+
+def _same_choices(parts: list[Responses]) -> None:
+    """Refuse probabilities of models that chose among other choices."""
+    first = parts[0]
+    for other in parts[1:]:
+        differs = first.items.n_choices != other.items.n_choices
+        if first.probs is not None and other.probs is not None and differs.any():
+            raise AlignmentError(
+                f"'{other.models.ids[0]}' chose among another number of choices than '{first.models.ids[0]}' in "
+                f"{differs.sum()} of {len(differs)} items, such as {some(first.items.ids[differs])}"
+            )
