@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,6 +65,30 @@ def _value(name: str, text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def command_line() -> str:
+    """The command as it was typed, to be kept with what it made."""
+    return shlex.join(["disco", *sys.argv[1:]])
+
+
+def keep(folder: Path, kind: str, *, name: str | None = None, **found: Any) -> Path:
+    """Keep a record of this command in its folder and write the report beside it."""
+    from ..report import record
+    from ..report.pages import report
+
+    record.keep(folder, kind, command_line(), **found)
+    return report(folder, name=name)
+
+
+def keep_new(out: Path, kind: str, **found: Any) -> None:
+    """The same in a folder of its own; a former one of this kind is replaced."""
+    from ..files import new_folder
+    from ..report.record import FILE
+
+    with new_folder(out, FILE, kind=f'"kind": "{kind}"', overwrite=True) as draft:
+        draft.mkdir()
+        keep(draft, kind, name=out.name, **found)
 
 
 @contextmanager

@@ -61,6 +61,7 @@ def condense(
     from ..condensation import condense as make
     from ..errors import DiscoError
     from ..io import open_answers
+    from ..report.pages import report
 
     if out.exists() and not overwrite:  # before the work, not after it
         raise DiscoError(f"'{out}' exists already; choose another name, or overwrite it with --overwrite")
@@ -81,6 +82,7 @@ def condense(
             progress=tell,
         )
     condensation.save(out, overwrite=overwrite)
+    report(out)
     v = condensation.validation
     if as_json:
         print_json(
@@ -105,4 +107,5 @@ def condense(
     )
     for flag in condensation.source_flags:
         print(f"{flag}: {FLAGS[flag]}.")
+    print(f"Report: {out / 'report.html'}")
     print(f"Next: disco anchors {out}, evaluate your model on them, then disco estimate {out} ANSWERS")

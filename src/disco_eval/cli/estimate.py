@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Json, Level, print_json, print_table, read_names
+from .common import Json, Level, keep_new, print_json, print_table, read_names
 
 if TYPE_CHECKING:
     from ..condensation import Condensation, Estimate
@@ -22,6 +22,9 @@ def estimate(
         Path | None, typer.Option("--models", help="File of the models to estimate, one id a line; all by default.")
     ] = None,
     level: Level = 0.9,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for a report and its record; a former one is replaced.")
+    ] = None,
     export: Annotated[
         str | None,
         typer.Option("--export", help="Print for others instead: eval-results, model-index, every-eval-ever."),
@@ -38,6 +41,7 @@ def estimate(
     from ..artifact import load
     from ..errors import AlignmentError, some
     from ..io import open_answers
+    from ..report.record import estimates_record, summary
 
     c = load(condensation)
     wanted = None if models is None else read_names(models)
@@ -58,6 +62,8 @@ def estimate(
     if missing:
         raise AlignmentError(f"{len(missing)} models have no answers in {some(answers)}: {some(missing)}")
     shown = list(estimates.values()) if wanted is None else [estimates[name] for name in wanted]
+    if out is not None:
+        keep_new(out, "estimates", condensation=summary(c), **estimates_record(c.benchmark, shown, level))
     if export is not None:
         _export(c, shown, export, dataset or c.benchmark)
     else:
@@ -77,14 +83,11 @@ def _export(c: Condensation, estimates: list[Estimate], form: str, dataset: str)
 def show(benchmark: str, estimates: list[Estimate], level: float, as_json: bool) -> None:
     """Print estimates as a table, or as the documented JSON."""
     if as_json:
-        print_json({"benchmark": benchmark, "level": level, "estimates": [_record(e) for e in estimates]})
+        from ..report.record import estimates_record
+
+        print_json(estimates_record(benchmark, estimates, level))
     else:
         _print(benchmark, estimates, level)
-
-
-def _record(e: Estimate) -> dict[str, Any]:
-    interval = {"score": e.score, "low": e.low, "high": e.high}
-    return {"model": e.model, **interval, "flags": list(e.flags), "nearest": list(e.nearest)}
 
 
 def _print(benchmark: str, estimates: list[Estimate], level: float) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .common import Json, Level, progress
+from .common import Json, Level, keep, progress, say
 
 
 def run(
@@ -42,6 +42,7 @@ def run(
     from ..artifact import load
     from ..harness.prompts import Settings
     from ..harness.run import load_model, run_anchors
+    from ..report.record import estimates_record, summary
     from .estimate import show
 
     c = load(condensation)
@@ -51,4 +52,7 @@ def run(
     settings = Settings(tasks_path, chat, None, system)
     with progress() as tell:
         answers = run_anchors(c, lm, folder, name=called, settings=settings, progress=tell)
-    show(c.benchmark, c.estimate(answers, level), level, as_json)
+    estimates = c.estimate(answers, level)
+    found = estimates_record(c.benchmark, estimates, level)
+    say(f"Report: {keep(folder, 'estimates', condensation=summary(c), **found)}")
+    show(c.benchmark, estimates, level, as_json)
