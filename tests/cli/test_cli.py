@@ -219,7 +219,9 @@ def test_demo_end_to_end(tmp_path):
     assert set(record) == {"mae_pp", "spearman", "direct_mae_pp", "n_anchors", "n_targets", "out"}
     assert (record["n_anchors"], record["n_targets"]) == (30, 10)
     names = {p.name for p in (tmp_path / "d").iterdir()}
-    assert names == {"demo.csv", "demo.png", "demo.svg", "digits-condensed", "sources.txt", "zoo.zarr"}
+    files = {"demo.csv", "demo.png", "demo.svg", "digits-condensed", "sources.txt", "zoo.zarr"}
+    assert names == files | {"about.json", "predictions.parquet", "report.html"}
+    assert f"{record['mae_pp']:.2f} points" in (tmp_path / "d" / "report.html").read_text(encoding="utf-8")
     assert (tmp_path / "d" / "demo.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     c, zoo = load(tmp_path / "d" / "digits-condensed"), open_responses(tmp_path / "d" / "zoo.zarr")
     sources = set(c.sources.models.ids.tolist())

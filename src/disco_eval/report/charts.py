@@ -25,24 +25,28 @@ def forest(*, with_truth: bool, flagged: bool) -> Spec:
     y = {"field": "model", "type": "nominal", "sort": None, "title": None, "axis": {"grid": False, "domain": False}}
     tip = _tip([("model", None), *_INTERVAL, *([("truth", ".1f"), ("error", "+.1f")] if with_truth else [])], flagged)
     colour = _flag_colour(flagged)
+
+    def across(field: str) -> Spec:
+        return {**_score(field, "score on the whole benchmark (%)"), "axis": {"orient": "top"}}
+
     layers: list[Spec] = [
         {
             "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.35, "strokeCap": "round"},
             "encoding": {
-                "x": {**_score("low", "score on the whole benchmark (%)"), "axis": {"orient": "top"}},
+                "x": across("low"),
                 "x2": {"field": "high"},
                 **colour,
             },
         },
         {
             "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {"x": _score("estimate"), **colour},
+            "encoding": {"x": across("estimate"), **colour},
         },
     ]
     if with_truth:
         layers.append({
             "mark": {"type": "tick", "thickness": 2.5, "size": 14, "color": INK},
-            "encoding": {"x": _score("truth")},
+            "encoding": {"x": across("truth")},
         })  # fmt: skip
     return _spec({"step": 20}, encoding={"y": y, "tooltip": tip}, layer=layers)
 
@@ -223,8 +227,8 @@ def difference(margin: float | None) -> Spec:
     tip = [
         {"field": "candidate"},
         {"field": "difference", "format": "+.2f"},
-        {"field": "low", "format": "+.2f"},
-        {"field": "high", "format": "+.2f"},
+        {"field": "low_pp", "title": "from", "format": "+.2f"},
+        {"field": "high_pp", "title": "to", "format": "+.2f"},
     ]
     return _spec(
         120,
@@ -234,8 +238,8 @@ def difference(margin: float | None) -> Spec:
             {
                 "mark": {"type": "rule", "strokeWidth": 8, "opacity": 0.35, "color": MAIN, "strokeCap": "round"},
                 "encoding": {
-                    "x": _quantity("low", "candidate minus baseline (points)"),
-                    "x2": {"field": "high"},
+                    "x": _quantity("low_pp", "candidate minus baseline (points)"),
+                    "x2": {"field": "high_pp"},
                 },
             },
             {

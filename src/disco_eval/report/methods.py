@@ -35,7 +35,7 @@ def study_page(predictions: Predictions, name: str, *, command: str = "", made_b
     best = summary.sort("mae_pp").row(0, named=True)
     sections = [Section("errors", "Errors of all methods", (), (), [errors_table(predictions)])]
     for (benchmark, split), part in table.group_by(["benchmark", "split"], maintain_order=True):
-        sections.append(_scene(Predictions(part), str(benchmark), str(split)))
+        sections += _scene(Predictions(part), str(benchmark), str(split))
     covered = _coverage(table)
     if covered:
         sections.append(
@@ -73,12 +73,12 @@ def errors_table(predictions: Predictions) -> Table:
     return Table("Error of every method", Data("errors", _SUMMARY, rows), note, hide=(*same, *one_run))
 
 
-def _scene(one: Predictions, benchmark: str, split: str) -> Section:
+def _scene(one: Predictions, benchmark: str, split: str) -> Iterator[Section]:
     name = slug("-".join(w for w in (benchmark, split) if w) or "study").replace(".", "_")
-    title = ", ".join(w for w in (benchmark, f"split {split}" if split else "") if w) or "The study"
-    several = one.table["n_anchors"].n_unique() > 1
-    figures = [*(curve_figures(one, name) if several else []), *_scatters(one, name)]
-    return Section(f"scene-{name}", title, (), figures)
+    where = "".join(f", {w}" for w in (benchmark, f"split {split}" if split else "") if w)
+    if one.table["n_anchors"].n_unique() > 1:
+        yield Section(f"curves-{name}", f"Error over anchors{where}", (), curve_figures(one, name))
+    yield Section(f"truth-{name}", f"True against estimated{where}", (), list(_scatters(one, name)))
 
 
 def curve_figures(one: Predictions, name: str) -> list[Figure]:
@@ -96,13 +96,13 @@ def curve_figures(one: Predictions, name: str) -> list[Figure]:
         else ""
     )
     made = []
-    for value, spread, what in (
-        ("mae_pp", "mae_sd", "mean absolute error (points)"),
-        ("spearman", "spearman_sd", "rank correlation (Spearman)"),
+    for value, spread, title, what in (
+        ("mae_pp", "mae_sd", "Error", "mean absolute error (points)"),
+        ("spearman", "spearman_sd", "Rank agreement", "Spearman's rank correlation"),
     ):
         spec = charts.curves(value, spread, what, shown, counts)
         alt = f"Lines of {what} over numbers of anchors for {len(shown)} methods."
-        made.append(Figure(f"{value}-{name}", f"{what.capitalize()} over anchors", alt, spec, data, note))
+        made.append(Figure(f"{value}-{name}", title, alt, spec, data, note))
     return made
 
 

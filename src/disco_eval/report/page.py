@@ -37,6 +37,9 @@ COLUMNS = {  # what a column is called, and how many decimals it shows; scores a
     "mae_sd": ("± sd", 2),
     "spearman": ("rank correlation", 3),
     "spearman_sd": ("± sd", 3),
+    "difference": ("difference", 2),
+    "low_pp": ("from", 2),
+    "high_pp": ("to", 2),
     "covered": ("truth inside %", 1),
     "nominal": ("nominal %", 0),
     "width": ("mean width", 1),
@@ -154,7 +157,8 @@ def show(value: Value, column: str) -> str:
         return value
     digits = COLUMNS.get(column, ("", 0 if isinstance(value, int) else 2))[1]
     signed = "+" if column == "error" else ""
-    return f"{value:{signed},.{digits}f}"
+    text = f"{value:{signed},.{digits}f}"
+    return text if float(text.replace(",", "")) else text.lstrip("+-")
 
 
 def render(page: Page) -> str:

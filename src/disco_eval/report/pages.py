@@ -304,7 +304,7 @@ def comparison_page(about: dict[str, Any]) -> Page:
     made, found = about["condensation"], about["comparison"]
     points = {k: 100 * found[k] for k in ("difference", "low", "high")}
     margin = None if found["margin"] is None else 100 * found["margin"]
-    names = ("baseline", "candidate", "difference", "low", "high")
+    names = ("baseline", "candidate", "difference", "low_pp", "high_pp")
     data = Data("comparison", names, [(found["baseline"], found["candidate"], *(round(v, 4) for v in points.values()))])
     span = f"{points['low']:+.2f} to {points['high']:+.2f}"
     alt = f"The difference is {points['difference']:+.2f} points, its interval {span}."
