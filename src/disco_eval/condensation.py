@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -155,6 +155,16 @@ class Condensation:
         from .artifact import write_condensation
 
         write_condensation(self, path, overwrite=overwrite)
+
+    def without_local_paths(self) -> Condensation:
+        """The same without the places of the source models' files on this machine: what is shared."""
+        recorded = self.provenance.get("responses") or {}
+        if "models" not in recorded:
+            return self
+        abouts = {
+            name: {k: v for k, v in about.items() if k != "results"} for name, about in recorded["models"].items()
+        }
+        return replace(self, provenance={**self.provenance, "responses": {**recorded, "models": abouts}})
 
     @cached_property
     def _source_signatures(self) -> Array:

@@ -1,6 +1,7 @@
 """The real lm_eval on the anchors alone gives what its full run gave."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -141,13 +142,34 @@ def test_other_prompts_are_refused_before_the_model_runs(toy, tmp_path):
         )
     done = evaluate(toy, tmp_path / "a", "--tasks-path", tmp_path / "tasks", status=2)
     line = done.stderr.splitlines()[-1]
-    assert "is not the one that the source models answered. Now: 'Say: " in line
+    assert "is not the one that the source models answered. They part at character 0: then " in line
+    assert re.search(r"then '(\d+)\. The .*, now 'Say: \1\. The ", line)
     assert not (tmp_path / "a").exists()
     line = evaluate(toy, tmp_path / "a", "--apply-chat-template", status=2).stderr.splitlines()[-1]
-    assert "chat template not used" in line
+    assert "no chat template, lm_eval" in line
     (tmp_path / "empty").mkdir()
     line = evaluate(toy, tmp_path / "a", "--tasks-path", tmp_path / "empty", status=2).stderr.splitlines()[-1]
     assert "lm_eval knows no task toy_facts, toy_fill, toy_shots" in line
+
+
+def test_both_prompts_are_shown_from_a_run_that_is_at_hand(toy, tmp_path):
+    """The sources' files have moved since the import; the user says where one is now."""
+    shutil.copytree(toy / "tasks", tmp_path / "tasks")
+    for file in (tmp_path / "tasks").glob("*.yaml"):
+        text = file.read_text().replace(str(toy / "tasks"), str(tmp_path / "tasks"))
+        file.write_text(text.replace("{{choices}}", "{{choices | reverse | list}}").replace("gold", "0"))
+    load(toy / "toy-18").without_local_paths().save(tmp_path / "moved")
+    args = f"pretrained={toy / 'models' / 'm11'},dtype=float32"
+    command = (DISCO, "run", "moved", "--model-args", args, "--tasks-path", "tasks", "--out", "a")
+    line = run(*command, cwd=tmp_path, status=2).stderr.splitlines()[-1]
+    assert "The old prompt's text is not at hand; give a source model's run with --source-run" in line
+    line = run(*command, "--source-run", toy / "runs", cwd=tmp_path, status=2).stderr.splitlines()[-1]
+    (then, now) = re.search(r"They part at character \d+: then \.\.\.'(.*)' \(.*, now \.\.\.'(.*)' \(", line).groups()
+    prompt, choices, reversed_choices = then.split(" is")[0], then.split("\\n ")[1:], now.split("\\n ")[1:]
+    assert now.startswith(prompt)
+    assert sorted(choices) == sorted(reversed_choices) != []
+    assert choices == reversed_choices[::-1] != choices[::-1]
+    assert not (tmp_path / "a").exists()
 
 
 def test_a_run_with_a_chat_template_is_told_apart(toy):
@@ -223,6 +245,70 @@ def test_why_samples_alone_is_not_enough(toy, tmp_path):
     assert set(partial.items.subtask[differs]) == {"toy_shots"}
     line = run(DISCO, "estimate", "toy-18", tmp_path / "answers", cwd=toy, status=2).stderr
     assert "the prompt (digest) of" in line
+
+
+def sampled(toy, folder, tasks, samples):
+    """The stock command line on some documents."""
+    run(
+        *stock_lm_eval(toy), "--include_path", toy / "tasks", "--tasks", tasks,
+        "--output_path", folder / "answers", "--samples", json.dumps(samples), cwd=folder,
+    )  # fmt: skip
+    return folder / "answers"
+
+
+def test_unsorted_samples_are_logged_under_wrong_numbers_and_their_digests_tell(toy, tmp_path):
+    partial = read_lm_eval([sampled(toy, tmp_path, "toy_facts", {"toy_facts": [20, 3, 7]})])
+    full = open_responses(toy / "toy.zarr")
+    assert not np.array_equal(partial.items.digest, full.align(partial.items.ids).items.digest)  # the trap is there
+    assert set(partial.items.digest) <= set(full.items.digest)  # what was answered is real, its numbers are not
+    assert partial.provenance["models"][str(partial.models.ids[0])]["partial"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [([3, 3, 7], "has answers to 1 items twice: toy_facts/3"), ([-2, 3, 7], "doc_id is -2; lm_eval logs wrong rows")],
+    ids=["duplicate", "negative"],
+)
+def test_what_samples_makes_of_odd_ids_is_refused(toy, tmp_path, ids, message):
+    answers = sampled(toy, tmp_path, "toy_facts", {"toy_facts": ids})
+    assert message in run(DISCO, "estimate", "toy-18", answers, cwd=toy, status=2).stderr
+
+
+def test_a_group_in_samples_runs_everything_and_is_read_as_a_full_run(toy, tmp_path):
+    """Ours names leaf tasks only; with a group's name lm_eval evaluates all documents, which the import tells."""
+    whole = read_lm_eval([sampled(toy, tmp_path, "toy", {"toy": [1, 2]})])
+    full = open_responses(toy / "toy.zarr")
+    assert len(whole.items) == len(full.items)
+    assert not next(iter(whole.provenance["models"].values()))["partial"]
+    ours = json.loads(run(DISCO, "anchors", "toy-18", "--format", "lm-eval", cwd=toy).stdout)
+    assert "toy" not in ours
+    assert all(ours.values())
+
+
+def test_a_request_cache_of_lm_eval_is_never_used(toy, tmp_path, answered):
+    """A full run of other prompts fills the cache under the same task names; ours neither reads nor changes it."""
+    cache = tmp_path / "cache"
+    env = {**OFFLINE, "LM_HARNESS_CACHE_PATH": str(cache)}
+    shutil.copytree(toy / "tasks", tmp_path / "tasks")
+    for file in (tmp_path / "tasks").glob("*.yaml"):
+        text = file.read_text().replace(str(toy / "tasks"), str(tmp_path / "tasks"))
+        file.write_text(text.replace("{{q}}", "Say: {{q}}"))
+    stock = (*stock_lm_eval(toy), "--include_path", tmp_path / "tasks", "--tasks", "toy", "--cache_requests", "true")
+    filled = subprocess.run(
+        [*map(str, stock), "--output_path", str(tmp_path / "o")], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    assert filled.returncode == 0, filled.stderr[-3000:]
+    before = {f: f.read_bytes() for f in cache.iterdir()}
+    assert before  # the trap is set
+    args = f"pretrained={toy / 'models' / 'm11'},dtype=float32"
+    ours = subprocess.run(
+        [DISCO, "run", "toy-18", "--model-args", args, "--tasks-path", "tasks", "--out", str(tmp_path / "a"), "--json"],
+        cwd=toy, env=env, capture_output=True, text=True,
+    )  # fmt: skip
+    assert ours.returncode == 0, ours.stderr[-3000:]
+    got = json.loads(ours.stdout)["estimates"][0]
+    assert got["score"] == pytest.approx(answered[1]["estimates"][0]["score"], abs=1e-5)
+    assert {f: f.read_bytes() for f in cache.iterdir()} == before
 
 
 def test_other_condensations_cannot_be_run(tmp_path):

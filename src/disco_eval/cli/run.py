@@ -30,6 +30,9 @@ def run(
         typer.Option("--apply-chat-template/--no-chat-template", help="As the source models' runs by default."),
     ] = None,
     system: Annotated[str | None, typer.Option("--system-instruction", help="As for lm_eval.")] = None,
+    source_run: Annotated[
+        Path | None, typer.Option("--source-run", help="A source model's run, to show both prompts where they differ.")
+    ] = None,
     level: Level = 0.9,
     as_json: Json = False,
 ) -> None:
@@ -49,7 +52,7 @@ def run(
     called = name or dict(p.partition("=")[::2] for p in model_args.split(",")).get("pretrained", model)
     folder = out or Path(f"{condensation.name}-{''.join(ch if ch.isalnum() else '_' for ch in called)}")
     lm = load_model(model, model_args, batch_size, device)
-    settings = Settings(tasks_path, chat, None, system)
+    settings = Settings(tasks_path, chat, None, system, source_run)
     with progress() as tell:
         answers = run_anchors(c, lm, folder, name=called, settings=settings, progress=tell)
     estimates = c.estimate(answers, level)

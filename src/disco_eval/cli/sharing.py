@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -25,8 +26,11 @@ def push(
     from ..artifact import load
     from ..hub import upload
 
-    load(condensation)  # nothing damaged is shared
-    print(upload(condensation, repo, private=private, token=token))
+    c = load(condensation)  # nothing damaged is shared
+    with tempfile.TemporaryDirectory() as folder:
+        shared = Path(folder) / repo.rpartition("/")[2]
+        c.without_local_paths().save(shared)
+        print(upload(shared, repo, private=private, token=token))
 
 
 def pull(

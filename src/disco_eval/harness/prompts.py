@@ -9,27 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from ..condensation import Condensation
 from ..errors import AlignmentError, DiscoError, some
-from ..io.lm_eval import digest_of
+from ..io.lm_eval import digest_of, find_runs, prompt_of, prompt_text
 
 FEWSHOT_SEED = 1234  # lm_eval's own default
+CONTEXT = 24  # characters shown before the place where two prompts part, and a quarter of all that is shown
 
 
 @dataclass(frozen=True)
 class Settings:
     """How prompts are made, as lm_eval's options of the same names. None: as the source models' runs recorded it.
 
-    ``tasks_path`` is a folder of task files beside lm_eval's own (``--include_path``).
+    ``tasks_path`` is a folder of task files beside lm_eval's own (``--include_path``). ``source_run`` is a folder with
+    a source model's logged run, read only to show the old prompt where a new one differs.
     """
 
     tasks_path: str | Path | None = None
     apply_chat_template: bool | None = None
     fewshot_as_multiturn: bool | None = None
     system_instruction: str | None = None
+    source_run: str | Path | None = None
 
     def completed(self, condensation: Condensation) -> Settings:
         """The same, with what is not given taken from the source models' runs."""
@@ -89,7 +93,7 @@ def anchor_tasks(condensation: Condensation, settings: Settings, lm: Any) -> Ite
             if request.doc_id in requests:
                 requests[request.doc_id].append(request)
         one = AnchorTask(name, task, requests, documents, len(task.eval_docs))
-        _check_digests(condensation, one)
+        _check_digests(condensation, one, settings.source_run)
         yield one
 
 
@@ -141,7 +145,7 @@ def _build(task: Any, settings: Settings, lm: Any) -> None:
     )
 
 
-def _check_digests(condensation: Condensation, one: AnchorTask) -> None:
+def _check_digests(condensation: Condensation, one: AnchorTask, source_run: str | Path | None) -> None:
     known = condensation.items.digest
     for document, requests in one.requests.items():
         if not requests:
@@ -149,16 +153,54 @@ def _check_digests(condensation: Condensation, one: AnchorTask) -> None:
                 f"task '{one.name}' has {one.n_documents} documents and none with number {document}: it is another "
                 "version than the one the source models answered"
             )
-        expected = known[one.anchor[document]]
-        if expected and expected != digest_of([list(r.args) for r in requests]):
-            now = " ".join(str(requests[0].args[0]).split())
-            then = _first_source(condensation)
-            template = "used" if then.get("chat_template_sha") else "not used"
-            recorded = {k: v for k in ("n-shot", "versions") if (v := (then.get(k) or {}).get(one.name)) is not None}
+        expected, asked = known[one.anchor[document]], [list(r.args) for r in requests]
+        if expected and expected != digest_of(asked):
+            item = f"{one.name}/{document}"
             raise AlignmentError(
-                f"the prompt of '{one.name}/{document}' is not the one that the source models answered. Now: "
-                f"'{now[:80]}{'...' if len(now) > 80 else ''}' ({len(now)} characters, "
-                f"{one.task.get_config('num_fewshot')}-shot, version {one.task.VERSION}); then: {recorded}, "
-                f"chat template {template}, lm_eval {then.get('lm_eval_version')}. "
-                "Use the same task files, few-shot setting, template and version."
+                f"the prompt of '{item}' is not the one that the source models answered. "
+                f"{_difference(_source_prompt(condensation, item, expected, source_run), prompt_text(asked))} "
+                f"{_recorded(condensation, one)} Use the same task files, few-shot setting, template and version."
             )
+
+
+def _source_prompt(condensation: Condensation, item: str, digest: str, source_run: str | Path | None) -> str | None:
+    """The prompt that the sources answered, from the files of a run that are still there; only its hash was kept."""
+    if source_run is not None:
+        files = [run.results for run in find_runs([source_run])]
+    else:
+        abouts = ((condensation.provenance.get("responses") or {}).get("models") or {}).values()
+        files = [Path(str(about["results"])) for about in abouts if about.get("results")]
+    there = (file for file in files if file.is_file())
+    return next((text for file in there if (text := prompt_of(file, item, digest)) is not None), None)
+
+
+def _difference(then: str | None, now: str) -> str:
+    """Where two prompts part, and both from there on; the new one alone where the old one is not at hand."""
+    if then is None:
+        return (
+            f"Now ({len(now)} characters): {_excerpt(now, 0)}. The old prompt's text is not at hand; give a source "
+            "model's run with --source-run to see both."
+        )
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(then, now, strict=False))
+    at = sum(1 for _ in same)
+    start = max(0, at - CONTEXT)
+    return (
+        f"They part at character {at}: then {_excerpt(then, start)} ({len(then)} characters), "
+        f"now {_excerpt(now, start)} ({len(now)} characters)."
+    )
+
+
+def _excerpt(text: str, start: int) -> str:
+    cut = text[start : start + 4 * CONTEXT]
+    return f"{'...' if start else ''}{cut!r}{'...' if start + len(cut) < len(text) else ''}"
+
+
+def _recorded(condensation: Condensation, one: AnchorTask) -> str:
+    """The settings of both, in words."""
+    then = _first_source(condensation)
+    template = "a" if then.get("chat_template_sha") else "no"
+    known = {k: v for k in ("n-shot", "versions") if (v := (then.get(k) or {}).get(one.name)) is not None}
+    return (
+        f"Settings then: {known}, {template} chat template, lm_eval {then.get('lm_eval_version')}; now: "
+        f"{one.task.get_config('num_fewshot')}-shot, version {one.task.VERSION}."
+    )

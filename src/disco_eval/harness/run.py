@@ -22,16 +22,30 @@ BATCH = 32  # documents between two writes: what a killed run loses at most
 
 
 def load_model(model: str, model_args: str, batch_size: int | str | None = None, device: str | None = None) -> Any:
-    """A model of any type that lm_eval knows (``hf``, ``vllm``, ...), with its own arguments."""
+    """A model of any type that lm_eval knows (``hf``, ``vllm``, ...), with its own arguments.
+
+    ``device`` is for lm_eval; for models of transformers the machine's accelerator by default, else its processor.
+    """
     lm_eval_module()
     from lm_eval.api.registry import get_model
 
+    if device is None and model.startswith("hf"):
+        device = _best_device()
     options = {"batch_size": batch_size or 1, "max_batch_size": None, "device": device}
     try:
         return get_model(model).create_from_arg_string(model_args, options)
     except Exception as e:  # models are third-party code of many kinds, which raise errors of any kind
         why = " ".join(f"{type(e).__name__}: {e}".split())[:300]
         raise DiscoError(f"lm_eval cannot load the model '{model}' with '{model_args}': {why}") from None
+
+
+def _best_device() -> str | None:
+    """lm_eval itself asks for CUDA even where there is none."""
+    try:
+        import torch
+    except ImportError:
+        return None  # the model's own loading says what is missing
+    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def run_anchors(

@@ -51,7 +51,7 @@ def import_models(
         one = read()
         first = first if first is not None else one
         check(first, one)
-        batch.append(one.align(first.items.ids))
+        batch.append(_sharing(one.align(first.items.ids), first.items))
         added.append(name)
         if progress:
             progress(name)
@@ -88,6 +88,16 @@ def _write(batch: list[Responses], store: Path, allow_prompt_drift: bool) -> Non
         items = _with(together.items, digest=None)
         together = Responses(together.models, items, together.correct, together.probs, together.provenance)
     append_models(together, store)
+
+
+def _sharing(one: Responses, items: Items) -> Responses:
+    """The same answers with the first model's items instead of equal ones of its own: memory for many long ids."""
+    same = all(np.array_equal(a, b) for a, b in zip(_columns(one.items), _columns(items), strict=True))
+    return Responses(one.models, items, one.correct, one.probs, one.provenance) if same else one
+
+
+def _columns(items: Items) -> list[Any]:
+    return [getattr(items, name) for name in ("ids", "subtask", "weight", "n_choices", "label", "digest", "cost")]
 
 
 def _with(items: Items, **changes: Any) -> Items:

@@ -163,9 +163,39 @@ def _settings(first: Responses, other: Responses) -> str:
     """Which recorded settings differ between two runs, in words."""
     a, b = (r.provenance["models"][str(r.models.ids[0])] for r in (first, other))
     differing = [
-        f"{k} {a.get(k)!r} against {b.get(k)!r}" for k in a if k not in ("date", "partial") and a.get(k) != b.get(k)
+        f"{k} {a.get(k)!r} against {b.get(k)!r}"
+        for k in a
+        if k not in ("date", "partial", "seconds", "results", "model_args") and a.get(k) != b.get(k)
     ]
     return "; ".join(differing)[:300] or "few-shot examples, template or data differ"
+
+
+def prompt_of(results: str | Path, item: str, digest: str) -> str | None:
+    """The prompt with choices that a logged run asked at an item, where its files are there and its digest fits."""
+    file = Path(results)
+    task, _, document = item.rpartition("/")
+    stamp = file.stem.removeprefix("results")
+    decoder = msgspec.json.Decoder(_Logged)
+    try:
+        for _, line in _lines(file.parent / f"samples_{task}{stamp}.jsonl"):
+            row = decoder.decode(line)
+            arguments = _arguments(row.arguments)
+            if str(row.doc_id) == document and digest_of(arguments) == digest:
+                return prompt_text(arguments)
+    except (FormatError, msgspec.MsgspecError):  # gone, moved or cut since; there is nothing to show then
+        return None
+    return None
+
+
+def prompt_text(arguments: Sequence[Sequence[Any]]) -> str:
+    """An item's requests as one text: the context, then each continuation; several contexts one after the other."""
+    contexts = list(dict.fromkeys(str(a[0]) for a in arguments))
+    return "\n".join([*contexts, *(str(a[1]) for a in arguments if len(a) > 1)])
+
+
+class _Logged(msgspec.Struct):
+    doc_id: int
+    arguments: Any = None
 
 
 # ---- one samples file ------------------------------------------------------------------------------------------
@@ -181,6 +211,8 @@ def _read_task(task: str, file: Path, metric: str | None, length_normalised: boo
                 chosen, wanted_filter, mutual = _first_row(line, metric)
                 decoder = msgspec.json.Decoder(_row_type(chosen))
             row = decoder.decode(line)
+            if row.doc_id < 0:
+                raise FormatError(f"doc_id is {row.doc_id}; lm_eval logs wrong rows for negative --samples")
             if row.filter != wanted_filter:  # the same document under another filter
                 continue
             records.append(_record(task, row, mutual, length_normalised))
@@ -310,6 +342,7 @@ def _about_run(run: Run) -> dict[str, Any]:
         "seed": config.get("fewshot_seed"),
         "partial": any(c.get("effective") != c.get("original") for c in own.values()),
         "seconds": _seconds(about),
+        "results": str(run.results.resolve()),
         **{name: about.get(name) for name in _KEPT},
     }
 

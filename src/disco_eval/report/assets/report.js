@@ -20,7 +20,7 @@
       },
       legend: {
         labelColor: ink, titleColor: text, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 500,
-        orient: "top", columns: width < 480 ? 1 : width < 800 ? 2 : 3, labelLimit: Math.min(320, width * 0.8), symbolSize: 80,
+        orient: "top", columns: width < 480 ? 1 : width < 800 ? 2 : 3, labelLimit: Math.min(320, width * 0.8), symbolSize: 80, symbolOpacity: 1,
       },
       range: { category: series },
       mark: { color: series[0] },
