@@ -8,7 +8,9 @@ import pytest
 import zarr
 
 from disco_eval import AlignmentError, DiscoError, FormatError, Items, Responses, open_responses
-from disco_eval.store import _seal, append_models, chunking
+from disco_eval.appending import append_models
+from disco_eval.files import only_writer
+from disco_eval.store import chunking, seal
 from tests.conftest import population
 
 
@@ -193,7 +195,7 @@ def test_opening_a_large_store_takes_no_memory(tmp_path):
             fill_value=0.001 if name == "probs" else 1.0,
             overwrite=True,
         )
-    _seal(group, n_models, {})
+    seal(group, n_models, {})
     script = (
         "import re, disco_eval as de, numpy as np\n"
         "from disco_eval.store import open_responses\n"
@@ -213,7 +215,7 @@ def test_save_of_a_lazy_part(tmp_path):
 
 
 def test_blocks_tile_the_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr("disco_eval.responses.BLOCK_BYTES", 4000)
+    monkeypatch.setattr("disco_eval.resources._BLOCK", 4000)
     monkeypatch.setattr("disco_eval.store._CHUNK_BYTES", 2048)
     monkeypatch.setattr("disco_eval.store._SHARD_BYTES", 8192)
     r = population(32, 100)
@@ -281,8 +283,7 @@ def test_what_does_not_fit_is_not_appended(tmp_path):
         append_models(Responses(more.models, other, more.correct, more.probs), tmp_path / "s.zarr")
     with pytest.raises(AlignmentError, match="cannot be mixed"):
         append_models(Responses.from_correct(more.models, more.items, more.correct), tmp_path / "s.zarr")
-    (tmp_path / "s.zarr" / ".writing").touch()
-    with pytest.raises(DiscoError, match="another process is writing"):
+    with only_writer(tmp_path / "s.zarr"), pytest.raises(DiscoError, match="another process is writing"):
         append_models(more, tmp_path / "s.zarr")
     assert open_responses(tmp_path / "s.zarr").n_models == 12
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 from .errors import ValidationError
 from .numerics.intervals import symmetric_quantile
 from .predict import Assessment, Auto, ScoreModel, predictor
+from .resources import workers
 from .responses import Responses
 from .select import Anchors, selector, uniform
+from .select.disagreement import share_pass
+from .select.shared import keep
 from .splits import fold_groups
 
 Array = NDArray[Any]
@@ -127,6 +130,15 @@ class Recipe:
         model = predictor(self.predict, **self.predict_options).fit(source, anchors, for_model)
         return anchors, model
 
+    def share(self, responses: Responses, parts: list[tuple[Array, Array]]) -> list[dict[Hashable, Any]]:
+        """What all folds need and one pass over the responses can make, one entry a fold; see `select.share_pass`."""
+        if self.select not in ("pds", "jsd") or self.select_options.get("committee_size") is not None:
+            return [{} for _ in parts]
+        part = np.empty(responses.n_models, dtype=np.int64)
+        for k, (_, left_out) in enumerate(parts):
+            part[left_out] = k
+        return share_pass(responses, part, len(parts), self.select)
+
 
 def assess(model: ScoreModel, answers: Responses) -> Assessment:
     """What a score model says about every model; a score alone (scale 1, the rest unknown) where it is not `Auto`."""
@@ -149,23 +161,25 @@ def cross_validate(
     recipe: Recipe,
     parts: list[tuple[Array, Array]],
     rngs: list[np.random.Generator],
+    shared: list[dict[Hashable, Any]],
     done: Callable[[int], None],
 ) -> CrossValidation:
-    """Leave each fold of source models out, condense without it, and assess it; ``done(k)`` after the k-th fold."""
+    """Leave each fold of source models out, condense without it, and assess it; ``done(k)`` after k folds.
+
+    ``shared`` is what is known about the models of each fold already, from `Recipe.share`.
+    """
     n = responses.n_models
     estimate, scale, apart, leak = (np.full(n, np.nan) for _ in range(4))
     fold = np.full(n, -1)
-    direct: list[Array] = []
-    for k, (fit_on, left_out) in enumerate(parts):
-        for_recipe, for_direct = rngs[k].spawn(2)
-        anchors, model = recipe.make(responses.pick(models=fit_on), for_recipe)
-        unseen = responses.pick(models=left_out)
-        found = assess(model, unseen.pick(items=anchors.positions))
+    direct = [np.zeros(0)] * len(parts)
+    everyone = workers().share(responses)
+    tasks = ((_one_fold, (everyone, recipe, part, rngs[k], shared[k])) for k, part in enumerate(parts))
+    for n_done, (k, (found, errors)) in enumerate(workers().results(tasks), 1):
+        left_out = parts[k][1]
         estimate[left_out], scale[left_out] = np.clip(found.score, 0, 1), found.scale
         apart[left_out], leak[left_out] = distance_apart(found), found.leak
-        direct.append(_direct_errors(unseen, recipe.n_anchors, for_direct))
-        fold[left_out] = k
-        done(k + 1)
+        direct[k], fold[left_out] = errors, k
+        done(n_done)
     return CrossValidation(
         truth=responses.scores(),
         estimate=estimate,
@@ -177,6 +191,22 @@ def cross_validate(
         leak=leak,
         fold=fold,
     )
+
+
+def _one_fold(
+    responses: Responses,
+    recipe: Recipe,
+    part: tuple[Array, Array],
+    rng: np.random.Generator,
+    shared: dict[Hashable, Any],
+) -> tuple[Assessment, Array]:
+    """What the left-out models are assessed at, and the errors of random items on them."""
+    for_recipe, for_direct = rng.spawn(2)
+    source, unseen = (responses.pick(models=side) for side in part)
+    keep(source, shared)
+    anchors, model = recipe.make(source, for_recipe)
+    found = assess(model, unseen.pick(items=anchors.positions))
+    return found, _direct_errors(unseen, recipe.n_anchors, for_direct)
 
 
 def source_flags(sources: Responses, validation: CrossValidation) -> tuple[str, ...]:
@@ -207,8 +237,12 @@ def effective_number(sources: Responses) -> float:
 
 def _direct_errors(unseen: Responses, n_anchors: int, rng: np.random.Generator, draws: int = 5) -> Array:
     """Absolute errors of the weighted mean over random items, several draws, for the left-out models."""
-    errors = []
-    for draw in rng.spawn(draws):
-        part = unseen.pick(items=uniform(unseen, n_anchors, draw).positions)
-        errors.append(np.abs(part.scores() - unseen.scores()))
-    return np.concatenate(errors)
+    drawn = [uniform(unseen, n_anchors, draw).positions for draw in rng.spawn(draws)]
+    return np.concatenate([np.abs(_mean_of(unseen, at) - unseen.scores()) for at in drawn])
+
+
+def _mean_of(responses: Responses, items: Array) -> Array:
+    """The weighted mean grade of every model over some items alone, (n_models,); plain where none has a weight."""
+    weight = responses.items.pick(items).weight
+    mean: Array = np.clip(responses.grades(items) @ (weight / weight.sum()), 0.0, 1.0)
+    return mean

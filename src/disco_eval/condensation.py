@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -249,8 +249,10 @@ def condense(
     tell = progress or (lambda what, done, total: None)
     parts = list(folds(responses.models, n_folds, for_folds))
     tell("condensing", 0, len(parts) + 1)
+    shared = recipe.share(responses, parts)
     anchors, score_model = recipe.make(responses, final)
-    validation = cross_validate(responses, recipe, parts, for_fold, lambda k: tell("validating", k + 1, len(parts) + 1))
+    tell_fold = partial(_tell_fold, tell, len(parts))
+    validation = cross_validate(responses, recipe, parts, for_fold, shared, tell_fold)
     return Condensation(
         benchmark=benchmark,
         anchors=anchors,
@@ -268,3 +270,7 @@ def condense(
             **({"responses": responses.provenance} if responses.provenance else {}),
         },
     )
+
+
+def _tell_fold(tell: Progress, n_folds: int, done: int) -> None:
+    tell("validating", done + 1, n_folds + 1)

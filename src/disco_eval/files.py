@@ -1,15 +1,29 @@
-"""Whole or not at all: folders and files are written under a temporary name and renamed when they are complete."""
+"""Whole or not at all: folders and files are written under a temporary name and renamed when they are complete.
+
+A process that is killed leaves its draft behind, named after itself; the next one that writes to the same place finds
+that nobody is at work on it, says so and removes it.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import logging
 import os
+import platform
 import shutil
+import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import DiscoError
+
+log = logging.getLogger("disco_eval")  # without a handler, warnings go to standard error as plain lines
+
+_DRAFT, _OLD = "partial", "old"
+_LOCK = ".writing"
 
 
 @contextmanager
@@ -23,39 +37,131 @@ def new_folder(path: str | Path, marker: str, *, kind: str = "", overwrite: bool
     Raises DiscoError where ``path`` exists and may not be replaced, or cannot be written.
     """
     target = Path(path)
+    tidy(target)
     _may_write(target, marker, kind, overwrite)
+    _parent(target)
+    draft = _beside(target, _DRAFT)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise DiscoError(f"'{target.parent}' cannot be made: {e.strerror}; choose another place") from None
-    draft = _beside(target, "partial")
-    try:
-        yield draft
-        _swap(draft, target)
-    except OSError as e:
-        shutil.rmtree(draft, ignore_errors=True)
-        if e.errno is None:
-            raise
-        raise DiscoError(f"'{target}' could not be written ({e.strerror}); nothing was left behind") from None
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
+        with written(target):
+            yield draft
+            _swap(draft, target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)  # the old folder, after a swap
 
 
 @contextmanager
 def new_file(path: str | Path) -> Iterator[Path]:
     """A file name to write to, which becomes ``path`` when the block ends well and vanishes when it does not."""
     target = Path(path)
+    _parent(target)
+    draft = _beside(target, _DRAFT + target.suffix)  # writers that go by the suffix still know the format
+    try:
+        with written(target):
+            yield draft
+            os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def written(target: Path) -> Iterator[None]:
+    """Turn the system's refusals to write (a full disk, no permission) into one line."""
+    try:
+        yield
+    except OSError as e:
+        if e.errno is None:
+            raise
+        why = e.strerror or errno.errorcode.get(e.errno, "unknown reason")
+        raise DiscoError(f"'{target}' could not be written ({why}); what was there before is as it was") from None
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Be the only process that changes a folder; the system ends the hold when the process ends, however it does.
+
+    Raises DiscoError where another process holds it.
+    """
+    lock = folder / _LOCK
+    handle, found = _hold(lock)
+    if found:
+        log.warning("'%s': an earlier write was cut off; it is as it was before that, and work goes on", folder)
+    try:
+        with written(folder):
+            yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def tidy(target: Path) -> None:
+    """Put back what a killed process had moved aside, and remove the drafts that it left beside ``target``."""
+    for left in _leavings(target):
+        if left.name.endswith("." + _OLD) and not target.exists():
+            os.rename(left, target)
+            log.warning("'%s' was moved aside by a process that was killed; it is back", target)
+        else:
+            log.warning("'%s': removed what a process that was killed had left half-written", target)
+            shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+
+
+def _leavings(target: Path) -> list[Path]:
+    """Drafts and moved folders of ``target`` whose process, on this machine, is gone."""
+    mine = f".{target.name}.{_node()}-"
+    found = []
+    with suppress(OSError):
+        for entry in os.scandir(target.parent):
+            pid = entry.name.removeprefix(mine).partition("-")[0]
+            if entry.name.startswith(mine) and pid.isdigit() and not _alive(int(pid)):
+                found.append(Path(entry.path))
+    return sorted(found, key=lambda p: not p.name.endswith("." + _OLD))
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _node() -> str:
+    return "".join(c if c.isalnum() else "_" for c in platform.node())[:32]
+
+
+def _parent(target: Path) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as e:
         raise DiscoError(f"'{target.parent}' cannot be made: {e.strerror}; choose another place") from None
-    draft = _beside(target, "partial" + target.suffix)  # writers that go by the suffix still know the format
+
+
+def _hold(lock: Path) -> tuple[int, bool]:
+    """An open, locked file, and whether a process that is gone had left it there."""
     try:
-        yield draft
-        os.replace(draft, target)
-    finally:
-        draft.unlink(missing_ok=True)
+        import fcntl
+    except ImportError:  # Windows: the file alone is the lock, and a killed process leaves it
+        with suppress(FileExistsError):
+            return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL), False
+        raise DiscoError(f"another process is writing to '{lock.parent}'; if none is, delete {lock}") from None
+    while True:
+        found = lock.exists()
+        with written(lock.parent):
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(handle), os.stat(lock)):
+                return handle, found
+        except BlockingIOError:
+            os.close(handle)
+            raise DiscoError(f"another process is writing to '{lock.parent}'; wait for it") from None
+        except FileNotFoundError:
+            pass
+        except OSError as e:
+            os.close(handle)
+            raise DiscoError(f"'{lock}' cannot be locked ({e.strerror}); write to another file system") from None
+        os.close(handle)  # its holder finished and removed it in between
 
 
 def _may_write(target: Path, marker: str, kind: str, overwrite: bool) -> None:
@@ -70,18 +176,30 @@ def _may_write(target: Path, marker: str, kind: str, overwrite: bool) -> None:
 
 
 def _beside(target: Path, ending: str) -> Path:
-    return target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.{ending}")
+    return target.with_name(f".{target.name}.{_node()}-{os.getpid()}-{uuid.uuid4().hex[:8]}.{ending}")
 
 
 def _swap(draft: Path, target: Path) -> None:
     if not target.exists():
         os.rename(draft, target)
-        return
-    old = _beside(target, "old")
-    os.rename(target, old)
+    elif not _exchange(draft, target):
+        old = _beside(target, _OLD)
+        os.rename(target, old)
+        try:
+            os.rename(draft, target)
+        except BaseException:
+            os.rename(old, target)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _exchange(a: Path, b: Path) -> bool:
+    """Swap two names in one step, so that at no moment one of them is missing; False where the system cannot."""
+    if sys.platform != "linux":
+        return False
     try:
-        os.rename(draft, target)
-    except BaseException:
-        os.rename(old, target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(rename(here, os.fsencode(a), here, os.fsencode(b), exchange) == 0)

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from .axes import Array, Items, Models, Selection, positions_of, read_only
+from .checks import check_grades, check_probabilities, graded, match, real, short
 from .errors import ValidationError
+from .resources import block_bytes, need
 
 __all__ = ["Items", "Lazy", "Models", "Responses", "Selection"]
 
-SUM_TOLERANCE = 5e-3  # float16 probabilities of many choices sum to 1 no better than this
-BLOCK_BYTES = 64 * 2**20  # what a pass over the models reads at a time
+_COPIES = 3  # of an array that a method which cannot work in parts makes of it on its way
 
 
 @runtime_checkable
@@ -72,9 +73,9 @@ class Responses:
         self.items = items
         self.provenance = dict(provenance or {})
         shape = (len(models), len(items))
-        _match(correct.shape, shape, "correct")
+        match(correct.shape, shape, "correct")
         if probs is not None:
-            _match(probs.shape[:2], shape, "probs")
+            match(probs.shape[:2], shape, "probs")
             if len(probs.shape) != 3 or not probs.shape[2]:
                 raise ValidationError(f"probs of shape {probs.shape}, expected (n_models, n_items, max_choices)")
             if len(items) and items.n_choices.max() > probs.shape[2]:
@@ -83,10 +84,10 @@ class Responses:
                     f"item '{most}' has {items.n_choices.max()} choices, but probs holds {probs.shape[2]} per item"
                 )
         if isinstance(correct, np.ndarray):
-            self._check_correct(correct)
+            check_grades(correct, self.models.ids, self.items.ids)
             correct = read_only(correct)
         if isinstance(probs, np.ndarray):
-            self._check_probs(probs)
+            check_probabilities(probs, self.models.ids, self.items)
             probs = read_only(probs)
         self.correct = correct
         self.probs = probs
@@ -102,14 +103,14 @@ class Responses:
         A model is right where its most probable choice (the first of several) is the item's label; give ``correct``
         where the benchmark grades otherwise. ``items`` without ``n_choices`` are taken to have ``max_choices`` each.
         """
-        p = _real(probs, "probs")
+        p = real(probs, "probs")
         if p.ndim != 3:
             raise ValidationError(f"probs of shape {p.shape}, expected (n_models, n_items, max_choices)")
         if p.dtype.kind != "f":
             p = p.astype(np.float64)
         items = items if isinstance(items, Items) else Items(items, n_choices=np.full(p.shape[1], p.shape[2]))
         models = models if isinstance(models, Models) else Models(models)
-        return cls(models, items, _graded(correct, p, items), p)
+        return cls(models, items, graded(correct, p, items), p)
 
     @classmethod
     def from_loglikelihoods(
@@ -130,24 +131,24 @@ class Responses:
             raise ValidationError(f"loglikelihoods of shape {x.shape}, expected (n_models, n_items, max_choices)")
         items = items if isinstance(items, Items) else Items(items, n_choices=np.full(x.shape[1], x.shape[2]))
         models = models if isinstance(models, Models) else Models(models)
-        _match(x.shape[:2], (len(models), len(items)), "loglikelihoods")
+        match(x.shape[:2], (len(models), len(items)), "loglikelihoods")
         x[:, np.arange(x.shape[2]) >= items.n_choices[:, None]] = -np.inf
         top = x.max(axis=2, keepdims=True)
         bad = ~np.isfinite(top[..., 0])  # NaN and +inf carry over to the maximum; all -inf leaves -inf
         if bad.any():
             m, i = np.argwhere(bad)[0]
             raise ValidationError(
-                f"log-likelihoods of model '{models.ids[m]}', item '{items.ids[i]}' are {_short(x[m, i])}, "
+                f"log-likelihoods of model '{models.ids[m]}', item '{items.ids[i]}' are {short(x[m, i])}, "
                 f"expected numbers, at least one of them finite ({bad.sum()} such rows)"
             )
         np.exp(x - top, out=x)
         x /= x.sum(axis=2, keepdims=True)
-        return cls(models, items, _graded(correct, x, items), x.astype(np.float32))
+        return cls(models, items, graded(correct, x, items), x.astype(np.float32))
 
     @classmethod
     def from_correct(cls, models: Models | ArrayLike, items: Items | ArrayLike, correct: ArrayLike) -> Responses:
         """Responses of which only the grade is known: (n_models, n_items) in [0, 1], 1 for right."""
-        grades = _real(correct, "correct")
+        grades = real(correct, "correct")
         items = items if isinstance(items, Items) else Items(items)
         models = models if isinstance(models, Models) else Models(models)
         return cls(models, items, grades if grades.dtype.kind == "f" else grades.astype(np.float32))
@@ -219,6 +220,10 @@ class Responses:
                 probs = probs[rows] if isinstance(probs, np.ndarray) else probs.rows(cast(Array, rows))
             return self._part(some_models, self.items, correct, probs)
         columns = positions_of(items, self.n_items)
+        if self.is_lazy and self.probs is not None:
+            size = self.n_models if models is None else len(some_models)
+            taken = size * len(columns) * self.max_choices * self.probs.dtype.itemsize
+            need(2 * taken, f"the answers of {size:,} models to {len(columns):,} items", "take fewer items")
         return self._part(
             some_models,
             self.items.pick(columns),
@@ -234,9 +239,23 @@ class Responses:
         """The same responses with every array in memory."""
         return self if not self.is_lazy else self.pick(items=slice(None))
 
-    def grades(self) -> Array:
-        """``correct`` in memory as float64, shape (n_models, n_items)."""
-        return self._take(self.correct, slice(None), slice(None)).astype(np.float64)
+    def grades(self, items: Selection | None = None) -> Array:
+        """``correct`` of all or some items in memory as float64; ValidationError where that would not fit."""
+        columns: Array | slice = slice(None) if items is None else positions_of(items, self.n_items)
+        n = self.n_items if isinstance(columns, slice) else len(columns)
+        self._fits("the grades", 8 * n, "choose auto, stratified, uniform, pds or jsd, which work in parts")
+        return self._take(self.correct, slice(None), columns).astype(np.float64)
+
+    def item_means(self) -> Array:
+        """Mean grade of every item over the models, shape (n_items,)."""
+        return self._item_means
+
+    @cached_property
+    def _item_means(self) -> Array:
+        mean = np.empty(self.n_items)
+        for columns, grades in self.grade_blocks():
+            mean[columns] = grades.mean(axis=0)
+        return read_only(mean)
 
     def label_probs(self) -> Array:
         """The probability that every model gives to the right choice, shape (n_models, n_items), float64.
@@ -249,6 +268,7 @@ class Responses:
                 f"this needs the probability of the right choice, but {what} are not in the responses (grades only); "
                 "choose a method that works on correctness"
             )
+        self._fits("the probabilities of the right choices", 8 * self.n_items, "choose pds, which works in parts")
         out = np.empty((self.n_models, self.n_items))
         for rows, columns, block in self.blocks():
             label = self.items.label[columns]
@@ -257,6 +277,8 @@ class Responses:
 
     def outcomes(self) -> Array:
         """What signatures and disagreement see, in memory: ``probs``, or the pair (correct, 1 - correct)."""
+        cell = 2 * self.correct.dtype.itemsize if self.probs is None else self.max_choices * self.probs.dtype.itemsize
+        self._fits("all answers", cell * self.n_items, "take fewer anchors")
         if self.probs is None:
             right = self._take(self.correct, slice(None), slice(None))
             return np.stack([right, 1 - right], axis=2)
@@ -267,25 +289,47 @@ class Responses:
 
         All models of some items come before the next items, so sums over models need memory for those items only.
         """
-        source = self.correct if self.probs is None else self.probs
-        for columns in self._column_blocks(source):
-            width = columns.stop - columns.start
-            bytes_per_model = width * self.max_choices * max(source.dtype.itemsize, 4)
-            step = max(1, BLOCK_BYTES // max(1, bytes_per_model))
-            for first in range(0, self.n_models, step):
-                rows = slice(first, min(first + step, self.n_models))
-                part = self._take(source, rows, columns)
-                if self.probs is None:
-                    part = np.stack([part, 1 - part], axis=2)
-                elif not isinstance(source, np.ndarray):
-                    _probabilities(part, self.models.ids[rows], self.items.pick(columns))
+        for columns in self.stretches():
+            for rows, part in self.block(slice(0, self.n_models), columns):
                 yield rows, columns, part
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write a Zarr store that `open_responses` opens lazily; the old one stays whole until the new one is."""
+    def block(self, models: slice, items: slice) -> Iterator[tuple[slice, Array]]:
+        """The outcomes of neighbouring models on neighbouring items, a few models at a time, checked if from disk."""
+        source = self.correct if self.probs is None else self.probs
+        per_model = (items.stop - items.start) * self.max_choices * max(source.dtype.itemsize, 4)
+        step = max(1, block_bytes() // max(1, per_model))
+        own = None if self.probs is None or isinstance(source, np.ndarray) else self.items.pick(items)
+        for first in range(models.start, models.stop, step):
+            rows = slice(first, min(first + step, models.stop))
+            part = self._take(source, rows, items)
+            if self.probs is None:
+                part = np.stack([part, 1 - part], axis=2)
+            elif own is not None:
+                check_probabilities(part, self.models.ids[rows], own)
+            yield rows, part
+
+    def stretches(self) -> Iterator[slice]:
+        """Neighbouring items that are read together: those of one shard of a store; all of an array in memory."""
+        source = self.correct if self.probs is None else self.probs
+        step = self.n_items if isinstance(source, np.ndarray) else source.item_block
+        return _steps(self.n_items, step)
+
+    def grade_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """``correct`` of all models as float64, some neighbouring items at a time: (items, (n_models, n))."""
+        step = max(1, block_bytes() // max(1, 8 * self.n_models))
+        if not isinstance(self.correct, np.ndarray):
+            step = max(1, min(step, self.n_items) // self.correct.item_block) * self.correct.item_block
+        for columns in _steps(self.n_items, step):
+            yield columns, self._take(self.correct, slice(None), columns).astype(np.float64)
+
+    def save(self, path: str | Path, *, overwrite: bool = False, dtype: DTypeLike | None = None) -> None:
+        """Write a Zarr store that `open_responses` opens lazily; the old one stays whole until the new one is.
+
+        ``dtype="float16"`` keeps the probabilities in half the space, exact to about three digits.
+        """
         from .store import write_store
 
-        write_store(self, path, overwrite=overwrite)
+        write_store(self, path, overwrite=overwrite, dtype=dtype)
 
     # ---- private -----------------------------------------------------------------------------------------------
 
@@ -308,82 +352,15 @@ class Responses:
         return source.take(models, items)
 
     def _row_blocks(self, source: Array | Lazy) -> Iterator[slice]:
-        step = max(1, BLOCK_BYTES // max(1, self.n_items * max(source.dtype.itemsize, 4)))
-        for first in range(0, self.n_models, step):
-            yield slice(first, min(first + step, self.n_models))
+        return _steps(self.n_models, block_bytes() // max(1, self.n_items * max(source.dtype.itemsize, 4)))
 
-    def _column_blocks(self, source: Array | Lazy) -> Iterator[slice]:
-        step = self.n_items if isinstance(source, np.ndarray) else source.item_block
-        for first in range(0, self.n_items, max(1, step)):
-            yield slice(first, min(first + step, self.n_items))
-
-    def _check_correct(self, correct: Array) -> None:
-        wrong = ~((correct >= 0) & (correct <= 1))  # NaN fails both
-        if wrong.any():
-            m, i = np.argwhere(wrong)[0]
-            raise ValidationError(
-                f"correct of model '{self.models.ids[m]}', item '{self.items.ids[i]}' is {correct[m, i]}, expected a "
-                f"number from 0 (wrong) to 1 (right) ({wrong.sum()} such cells)"
-            )
-
-    def _check_probs(self, probs: Array) -> None:
-        step = max(1, BLOCK_BYTES // max(1, probs.shape[1] * probs.shape[2] * 4))
-        for first in range(0, len(probs), step):
-            _probabilities(probs[first : first + step], self.models.ids[first : first + step], self.items)
+    def _fits(self, what: str, bytes_per_model: int, instead: str) -> None:
+        """Refuse to take from a store what would not fit into memory."""
+        if self.is_lazy:
+            size = f"{self.n_models:,} models on {self.n_items:,} items"
+            need(_COPIES * self.n_models * bytes_per_model, f"{what} of {size}", instead)
 
 
-# ---- checks and conversions ------------------------------------------------------------------------------------
-
-
-def _probabilities(p: Array, model_ids: Array, items: Items) -> None:
-    """Refuse what is not a probability distribution over each item's own choices."""
-    work = p.astype(np.float32) if p.dtype == np.float16 else p
-    total = work @ np.ones(p.shape[2], work.dtype)
-    wrong = ~(np.abs(total - 1) <= SUM_TOLERANCE)  # NaN and inf fail here too
-    if wrong.any():
-        m, i = np.argwhere(wrong)[0]
-        raise ValidationError(
-            f"probs of model '{model_ids[m]}', item '{items.ids[i]}' sum to {total[m, i]:.4g}, expected 1 "
-            f"({wrong.sum()} such rows). For log-likelihoods use Responses.from_loglikelihoods."
-        )
-    if p.size and p.min() < 0:
-        m, i, c = np.argwhere(p < 0)[0]
-        raise ValidationError(
-            f"prob of model '{model_ids[m]}', item '{items.ids[i]}', choice {c} is {p[m, i, c]:.4g}, expected >= 0"
-        )
-    absent = np.arange(p.shape[2]) >= items.n_choices[:, None]
-    if absent.any() and p[:, absent].any():
-        m, i = np.argwhere((p * absent).any(axis=2))[0]
-        raise ValidationError(
-            f"probs of model '{model_ids[m]}', item '{items.ids[i]}' give weight to a choice beyond its "
-            f"{items.n_choices[i]} choices; an absent choice must have probability 0"
-        )
-
-
-def _graded(correct: ArrayLike | None, p: Array, items: Items) -> Array:
-    if correct is not None:
-        given = _real(correct, "correct")
-        return given if given.dtype.kind == "f" else given.astype(np.float32)
-    if items.label is None:
-        raise ValidationError("probabilities need the items' labels, or ``correct``, to know which answers are right")
-    if p.shape[1] != len(items):
-        raise ValidationError(f"probs holds {p.shape[1]} items, but {len(items)} are named")
-    right: Array = p.argmax(axis=2) == items.label
-    return right.astype(np.float32)
-
-
-def _real(values: ArrayLike, name: str) -> Array:
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        raise ValidationError(f"{name} holds {array.dtype}, expected numbers")
-    return array
-
-
-def _short(values: Array) -> str:
-    shown = ", ".join(f"{v:.4g}" for v in values[:4])
-    return f"[{shown}{', ...' if len(values) > 4 else ''}]"
-
-
-def _match(shape: tuple[int, ...], expected: tuple[int, ...], name: str) -> None:
-    if tuple(shape) != expected:
-        raise ValidationError(f"{name} of shape {tuple(shape)}, expected {expected} (models, items)")
+def _steps(n: int, step: int) -> Iterator[slice]:
+    for first in range(0, n, max(1, step)):
+        yield slice(first, min(first + max(1, step), n))

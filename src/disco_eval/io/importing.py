@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..appending import append_models
 from ..errors import AlignmentError, some
 from ..responses import Items, Models, Responses
-from ..store import append_models, open_responses
+from ..store import open_responses
 
 BATCH = 16  # models written together: those that share a chunk
 

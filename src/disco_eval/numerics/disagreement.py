@@ -66,16 +66,32 @@ class Disagreement:
             self._plogp[at] += ones @ work
 
     def merge(self, other: Disagreement) -> Disagreement:
-        """Take in what another accumulator, over other models of the same items, has seen; returns self."""
+        """What an accumulator that had seen both committees would hold, as a new one; neither is changed."""
         if (other.shape, other.measures) != (self.shape, self.measures):
             raise ValueError(
                 f"cannot merge accumulators of {self.shape}, {self.measures!r} and {other.shape}, {other.measures!r}"
             )
-        np.maximum(self._max, other._max, out=self._max)
-        self._sum += other._sum
-        self._plogp += other._plogp
-        self.n_models += other.n_models
-        return self
+        both = Disagreement.__new__(Disagreement)
+        both.shape, both.measures, both.n_models = self.shape, self.measures, self.n_models + other.n_models
+        both._max = np.maximum(self._max, other._max)
+        both._sum, both._plogp = self._sum + other._sum, self._plogp + other._plogp
+        return both
+
+    def state(self) -> dict[str, Array]:
+        """The running sums by name, ``max``, ``sum`` and ``plogp``, each (n_items, n_choices), to be saved."""
+        kept = {"max": self._max, "sum": self._sum, "plogp": self._plogp}
+        return {name: array.reshape(self.shape) for name, array in kept.items() if array.size}
+
+    @classmethod
+    def restore(cls, n_models: int, state: dict[str, Array]) -> Disagreement:
+        """An accumulator from the `state` of one that had seen ``n_models`` models."""
+        measures = "both" if len(state) == 3 else "pds" if "max" in state else "jsd"
+        n_items, n_choices = next(iter(state.values())).shape
+        made = cls(n_items, n_choices, measures)
+        made.n_models = n_models
+        for name, array in state.items():
+            setattr(made, f"_{name}", np.ascontiguousarray(array, dtype=np.float64).ravel())
+        return made
 
     def pds(self) -> Array:
         """Predictive diversity score of every item, shape (n_items,), in [1, min(n_models, n_choices)].

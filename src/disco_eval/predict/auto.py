@@ -253,7 +253,7 @@ def _fit_processes(known: Responses, scores: Array, soft: bool) -> list[Gaussian
 
 
 def _fit_line(source: Responses, anchors: Anchors, grades: Array, scores: Array) -> AbilityLine:
-    ease = easiness(item_means(source), source.n_models)
+    ease = easiness(source.item_means(), source.n_models)
     return AbilityLine.fit(grades, ease, source.items.weight, anchors.positions, scores)
 
 
@@ -262,11 +262,6 @@ def _fit_survey(source: Responses, anchors: Anchors, grades: Array, scores: Arra
         return None
     share = source.items.weight / source.items.weight.sum()
     return Survey.fit(grades, scores, share[anchors.positions], anchors.chance, int((share > 0).sum()))
-
-
-def item_means(source: Responses) -> Array:
-    """Share of the models that are right on every item, shape (n_items,)."""
-    return np.asarray(source.grades().mean(axis=0))
 
 
 def _groups(source: Responses) -> Array:

@@ -51,11 +51,10 @@ def _draw(responses: Responses, n_anchors: int, rng: Seed, lean: float, draws: i
     if not 0 <= lean <= 1:
         raise ValidationError(f"lean must lie between 0 and 1, got {lean}")
     for_order, for_draws = np.random.default_rng(rng).spawn(2)
-    grades = responses.grades()
     share = responses.items.weight / responses.items.weight.sum()
     size = (1 - lean) * share
     if lean:
-        told = share * information(grades, responses.scores())
+        told = share * information(responses)
         size = size + lean * told / told.sum()
     if (share > 0).sum() < n_anchors:
         raise ValidationError(
@@ -63,17 +62,10 @@ def _draw(responses: Responses, n_anchors: int, rng: Seed, lean: float, draws: i
             f"above 0; ask for at most as many"
         )
     size = np.where(share > 0, np.maximum(size, 1e-12), 0.0)
-    order = by_difficulty(responses, grades, for_order)
-    scores = responses.scores()
-    best, found = np.inf, None
-    for draw in for_draws.spawn(draws):
-        at, chance = systematic(_shuffled(order, responses.n_items / n_anchors, draw), size, n_anchors, draw)
-        part = share[at] / chance
-        off = float(((grades[:, at] @ part / part.sum() - scores) ** 2).mean()) if draws > 1 else 0.0
-        if off < best:
-            best, found = off, (at, chance)
-    assert found is not None
-    at, chance = found
+    order = by_difficulty(responses, for_order)
+    reach = responses.n_items / n_anchors
+    found = [systematic(_shuffled(order, reach, draw), size, n_anchors, draw) for draw in for_draws.spawn(draws)]
+    at, chance = found[0] if draws == 1 else _most_balanced(responses, share, found)
     return Anchors.of(responses.items, at, method, weights=share[at] / chance, chance=chance)
 
 
@@ -83,13 +75,25 @@ def _shuffled(order: Array, reach: float, rng: np.random.Generator) -> Array:
     return moved
 
 
-def by_difficulty(responses: Responses, grades: Array, rng: np.random.Generator) -> Array:
+def _most_balanced(responses: Responses, share: Array, found: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """The draw whose weighted mean is closest to the models' scores; only items of some draw are read."""
+    drawn = np.unique(np.concatenate([at for at, _ in found]))
+    grades, scores = responses.grades(drawn), responses.scores()
+    off = []
+    for at, chance in found:
+        part = share[at] / chance
+        mean = grades[:, np.searchsorted(drawn, at)] @ part / part.sum()
+        off.append(float(((mean - scores) ** 2).mean()))
+    return found[int(np.argmin(off))]
+
+
+def by_difficulty(responses: Responses, rng: np.random.Generator) -> Array:
     """Positions of the items from hard to easy, ties by chance."""
-    mean = grades.mean(axis=0).round(9)  # the last bits depend on the order of the models
+    mean = responses.item_means().round(9)  # the last bits depend on the order of the models
     return np.lexsort((random_ranks(responses.items.ids, rng), mean))
 
 
-def information(grades: Array, scores: Array) -> Array:
+def information(responses: Responses) -> Array:
     """What an item tells about the score, shape (n_items,), >= 0, mean about 1: covariance of grade and logit score.
 
     0 where weaker models do better, but at least 1 for items harder than the average score: models stronger than every
@@ -97,11 +101,15 @@ def information(grades: Array, scores: Array) -> Array:
     covariance favours items that both separate models and agree with the rest; the correlation alone would favour
     items that only one model fails.
     """
-    p = np.clip(scores, 0.5 / grades.shape[1], 1 - 0.5 / grades.shape[1])
+    scores = responses.scores()
+    p = np.clip(scores, 0.5 / responses.n_items, 1 - 0.5 / responses.n_items)
     ability = np.log(p / (1 - p))
-    covariance = (ability - ability.mean()) @ (grades - grades.mean(axis=0)) / len(scores)
+    ability -= ability.mean()
+    covariance = np.empty(responses.n_items)
+    for columns, grades in responses.grade_blocks():
+        covariance[columns] = ability @ (grades - grades.mean(axis=0)) / len(scores)
     covariance = np.maximum(covariance, 0.0)
     if not covariance.any():
         return np.ones(len(covariance))
     told = covariance / covariance.mean()
-    return np.asarray(np.where(grades.mean(axis=0) < scores.mean(), np.maximum(told, 1.0), told))
+    return np.asarray(np.where(responses.item_means() < scores.mean(), np.maximum(told, 1.0), told))

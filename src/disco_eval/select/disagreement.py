@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ValidationError
-from ..numerics.disagreement import Disagreement
 from ..numerics.rng import Seed
 from ..responses import Responses
+from . import passes
 from .anchors import Anchors, by_id, check_count, highest
+from .shared import keep, once
 
 
 def pds(
@@ -61,20 +63,21 @@ def jsd(
 
 
 def disagreement(responses: Responses, measure: str) -> NDArray[Any]:
-    """PDS or JSD (nats) of every item over all models of the responses, shape (n_items,), in one pass.
-
-    Reads a store on disk once, some items of all models at a time, so memory does not grow with its size.
-    """
-    value = np.empty(responses.n_items)
-    running: Disagreement | None = None
-    for rows, columns, block in responses.blocks():
-        if rows.start == 0:
-            running = Disagreement(columns.stop - columns.start, block.shape[2], measures=measure)
-        assert running is not None
-        running.update(block)
-        if rows.stop == responses.n_models:
-            value[columns] = running.pds() if measure == "pds" else running.jsd()
+    """PDS or JSD (nats) of every item over all models of the responses, shape (n_items,), in one pass, made once."""
+    value: NDArray[Any] = once(responses, ("disagreement", measure), lambda: passes.disagreement(responses, measure)[0])
     return value
+
+
+def share_pass(responses: Responses, part: NDArray[Any], n_parts: int, measure: str) -> list[dict[Hashable, Any]]:
+    """Make `disagreement` of all models and of all but each part in one pass over the responses.
+
+    ``part`` (n_models,) says which part a model belongs to. What all models say is kept for these responses; what is
+    returned, one entry a part, is for `keep` on the responses of the models outside that part.
+    """
+    value = passes.left_out_disagreement(responses, part, n_parts, measure)[:, 0]
+    key = ("disagreement", measure)
+    keep(responses, {key: value[0]})
+    return [{key: row} for row in value[1:]]
 
 
 def _most(

@@ -11,9 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..errors import DiscoError, ValidationError
-from ..files import new_file
 from ..responses import Responses
 from .predictions import Predictions
+from .sealed import write_sealed
 
 Array = NDArray[Any]
 
@@ -57,8 +57,7 @@ def write_calibration(responses: Mapping[str, Responses], out: str | Path) -> No
             columns = {"model": r.models.ids.tolist(), "mean_confidence": confidence, "ece": ece}
             tables.append(pl.DataFrame({"benchmark": [name] * r.n_models, **columns}))
     if tables:
-        with new_file(Path(out) / FILE) as draft:
-            pl.concat(tables).write_parquet(draft)
+        write_sealed(pl.concat(tables), Path(out) / FILE)
 
 
 def errors_by_calibration(predictions: Predictions, folder: str | Path) -> pl.DataFrame:

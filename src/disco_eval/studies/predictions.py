@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from ..errors import DiscoError, FormatError, ValidationError, some
-from ..files import new_file
 from ..numerics.metrics import mae_pp, spearman
+from .sealed import read_sealed, write_sealed
 
 FILE = "predictions.parquet"
 KEYS = ("benchmark", "split", "method", "n_anchors")
@@ -70,8 +70,7 @@ class Predictions:
 
     def save(self, path: str | Path) -> None:
         """Write ``predictions.parquet`` into a folder, whole or not at all."""
-        with new_file(Path(path) / FILE) as draft:
-            self.table.write_parquet(draft)
+        write_sealed(self.table, Path(path) / FILE)
 
 
 def read_predictions(path: str | Path) -> Predictions:
@@ -85,9 +84,11 @@ def read_predictions(path: str | Path) -> Predictions:
     file = Path(path) / FILE if Path(path).is_dir() else Path(path)
     if not file.is_file():
         raise DiscoError(f"there is no '{file}'; make it with: disco study STORE --out {Path(path)}")
+    if file.suffix != ".csv":
+        return from_table(read_sealed(file), str(file))
     try:
         named = dict.fromkeys(("benchmark", "method", "split", "model"), pl.String)
-        table = pl.read_csv(file, schema_overrides=named) if file.suffix == ".csv" else pl.read_parquet(file)
+        table = pl.read_csv(file, schema_overrides=named)
     except (pl.exceptions.PolarsError, OSError) as e:
         raise FormatError(f"'{file}' cannot be read as a table: {str(e).splitlines()[0]}") from None
     return from_table(table, str(file))

@@ -1,0 +1,96 @@
+"""Checks of answers that come in: shapes, numbers, probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .axes import Array, Items
+from .errors import ValidationError
+
+SUM_TOLERANCE = 5e-3  # float16 probabilities of many choices sum to 1 no better than this
+_SLAB = 2**18  # numbers checked together, so that their copies stay in a core's cache
+
+
+def check_probabilities(p: Array, model_ids: Array, items: Items) -> None:
+    """Refuse what is not a probability distribution over each item's own choices, (n_models, n_items, n_choices)."""
+    n_models, n_items, n_choices = p.shape
+    absent = np.arange(n_choices) >= items.n_choices[:, None]
+    some_absent = bool(absent.any())
+    step = max(1, _SLAB // max(1, n_items * n_choices))
+    width = max(1, _SLAB // max(1, n_choices))
+    for m in range(0, n_models, step):
+        for i in range(0, n_items, width):
+            slab = p[m : m + step, i : i + width]
+            work = slab.astype(np.float32) if p.dtype == np.float16 else slab
+            total = work @ np.ones(n_choices, work.dtype)
+            fine = bool((np.abs(total - 1) <= SUM_TOLERANCE).all()) and not bool((work < 0).any())
+            if not fine or (some_absent and work[:, absent[i : i + width]].any()):
+                _refuse(work, model_ids[m : m + step], items.pick(slice(i, i + width)))
+
+
+def _refuse(p: Array, model_ids: Array, items: Items) -> None:
+    """Say what is wrong in a slab where something is."""
+    total = p @ np.ones(p.shape[2], p.dtype)
+    wrong = ~(np.abs(total - 1) <= SUM_TOLERANCE)  # NaN and inf fail here too
+    if wrong.any():
+        m, i = np.argwhere(wrong)[0]
+        raise ValidationError(
+            f"probs of model '{model_ids[m]}', item '{items.ids[i]}' sum to {total[m, i]:.4g}, expected 1 "
+            f"({wrong.sum()} such rows nearby). For log-likelihoods use Responses.from_loglikelihoods."
+        )
+    if p.min() < 0:
+        m, i, c = np.argwhere(p < 0)[0]
+        raise ValidationError(
+            f"prob of model '{model_ids[m]}', item '{items.ids[i]}', choice {c} is {p[m, i, c]:.4g}, expected >= 0"
+        )
+    absent = np.arange(p.shape[2]) >= items.n_choices[:, None]
+    m, i = np.argwhere((p * absent).any(axis=2))[0]
+    raise ValidationError(
+        f"probs of model '{model_ids[m]}', item '{items.ids[i]}' give weight to a choice beyond its "
+        f"{items.n_choices[i]} choices; an absent choice must have probability 0"
+    )
+
+
+def check_grades(correct: Array, model_ids: Array, item_ids: Array) -> None:
+    """Refuse grades, (n_models, n_items), outside [0, 1]."""
+    wrong = ~((correct >= 0) & (correct <= 1))  # NaN fails both
+    if wrong.any():
+        m, i = np.argwhere(wrong)[0]
+        raise ValidationError(
+            f"correct of model '{model_ids[m]}', item '{item_ids[i]}' is {correct[m, i]}, expected a "
+            f"number from 0 (wrong) to 1 (right) ({wrong.sum()} such cells)"
+        )
+
+
+def graded(correct: ArrayLike | None, p: Array, items: Items) -> Array:
+    """Grades as given, or 1 where the most probable choice is the item's label."""
+    if correct is not None:
+        given = real(correct, "correct")
+        return given if given.dtype.kind == "f" else given.astype(np.float32)
+    if items.label is None:
+        raise ValidationError("probabilities need the items' labels, or ``correct``, to know which answers are right")
+    if p.shape[1] != len(items):
+        raise ValidationError(f"probs holds {p.shape[1]} items, but {len(items)} are named")
+    right: Array = p.argmax(axis=2) == items.label
+    return right.astype(np.float32)
+
+
+def real(values: ArrayLike, name: str) -> Array:
+    """An array of real numbers; ValidationError where it is of anything else."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise ValidationError(f"{name} holds {array.dtype}, expected numbers")
+    return array
+
+
+def short(values: Array) -> str:
+    """The first few numbers, for a message."""
+    first = ", ".join(f"{v:.4g}" for v in values[:4])
+    return f"[{first}{', ...' if len(values) > 4 else ''}]"
+
+
+def match(shape: tuple[int, ...], expected: tuple[int, ...], name: str) -> None:
+    """Refuse an array of another shape than (models, items)."""
+    if tuple(shape) != expected:
+        raise ValidationError(f"{name} of shape {tuple(shape)}, expected {expected} (models, items)")

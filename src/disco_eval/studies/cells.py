@@ -1,0 +1,226 @@
+"""The cells of a study: who predicts whom with which methods, and the tables that come of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from .. import __version__
+from ..errors import ValidationError
+from ..resources import memory_bound
+from ..responses import Lazy, Responses
+from ..select.shared import keep, once, source_irt
+from ..splits import Split
+from .methods import Method, Pair, describe
+from .plans import SplitPlan
+from .predictions import SCHEMA
+from .sealed import is_whole, write_sealed
+
+Array = NDArray[Any]
+_IN_MEMORY = 2**28  # bytes of answers that a study holds in memory instead of reading them again and again
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One benchmark, split and run: who predicts whom."""
+
+    benchmark: str
+    responses: Responses
+    split: Split
+    plan: str
+    run: int
+    key: str  # what its answers and models are, for the names of parts
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """Methods that share their anchors in one scene: what one process does at a time."""
+
+    scene: Scene
+    methods: tuple[Method, ...]
+    n_anchors: int
+    root: int
+    files: tuple[Path, ...]  # one part for each method
+    open: tuple[int, ...]  # which methods are to be done
+
+    @property
+    def open_files(self) -> list[Path]:
+        return [self.files[k] for k in self.open]
+
+
+def scenes_of(name: str, responses: Responses, plan: SplitPlan, runs: int, root: int) -> Iterator[Scene]:
+    """Every run's split. Scenes with equal splits share one `Split` object, so their work is shared."""
+    print_ = _fingerprint(responses)
+    seen: dict[bytes, Split] = {}
+    for run in range(runs):
+        drawn = plan.draw(responses, _rng(root, "split", name, plan.name, run))
+        split = seen.setdefault(drawn.source.tobytes() + b"|" + drawn.target.tobytes(), drawn)
+        ids = responses.models.ids
+        key = _digest([print_, name, plan.name, ids[split.source].tolist(), ids[split.target].tolist(), run, root])
+        yield Scene(name, responses, split, plan.name, run, key)
+
+
+def units_of(scene: Scene, methods: Sequence[Method], counts: Sequence[int], root: int, folder: Path) -> list[Unit]:
+    units = []
+    for n in counts:
+        groups: dict[str, list[Method]] = {}
+        for m in methods:
+            groups.setdefault(m.selection if isinstance(m, Pair) else m.name, []).append(m)
+        for group in groups.values():
+            parts = [_digest([scene.key, m.name, describe(m), n, __version__]) for m in group]
+            files = tuple(folder / f"{part}.parquet" for part in parts)
+            todo = tuple(k for k, file in enumerate(files) if not is_whole(file))
+            units.append(Unit(scene, tuple(group), n, root, files, todo))
+    return units
+
+
+def fit_irt(scene: Scene, dims: int | None, token: str) -> tuple[str, int | None, Any]:
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return source_key(scene), dims, source_irt(_source(scene, token)[0], dims)
+
+
+def run_unit(unit: Unit, token: str, shared: dict[Any, Any]) -> None:
+    """One unit: choose anchors once, then let every method of the group predict; write one part for each."""
+    keep_parts(unit, tables_of(unit, token, shared))
+
+
+def keep_parts(unit: Unit, tables: Iterable[pl.DataFrame]) -> None:
+    for file, table in zip(unit.open_files, tables, strict=True):
+        write_sealed(table, file)
+
+
+def tables_of(unit: Unit, token: str, shared: dict[Any, Any]) -> Iterator[pl.DataFrame]:
+    """The tables of the methods that have none yet, one after the other."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):  # also so that sums do not depend on how many threads share them
+        source, target = _source(unit.scene, token)
+        keep(source, shared)
+        for k in unit.open:
+            yield _predict(unit, unit.methods[k], source, target)
+
+
+def _predict(unit: Unit, m: Method, source: Responses, target: Responses) -> pl.DataFrame:
+    scene = unit.scene
+    draw = _rng(unit.root, "predict", scene.benchmark, scene.plan, scene.run, m.name, unit.n_anchors)
+    began = time.perf_counter()
+    chosen_in, n_sources, n_anchors = 0.0, source.n_models, unit.n_anchors
+    if isinstance(m, Pair):
+        keys = (unit.root, scene.benchmark, scene.plan, scene.run)
+        part = source
+        if m.n_sources is not None:
+            part = once(source, ("part", *keys, m.n_sources), lambda: m.sources(source, _rng("sources", *keys)))
+        n_sources, n_anchors = part.n_models, m.count(unit.n_anchors, source.n_items, scene.benchmark)
+
+        def choose() -> tuple[Any, float]:
+            start = time.perf_counter()
+            return m.choose(part, n_anchors, _rng("select", *keys, m.selection)), time.perf_counter() - start
+
+        anchors, chosen_in = once(part, ("anchors", *keys, m.selection, n_anchors), choose)
+        began = time.perf_counter()
+        scores: Any = m.score(part, target, anchors, draw)
+    else:
+        scores = m.estimate(source, target, unit.n_anchors, draw)
+    took = time.perf_counter() - began
+    low = high = None
+    if isinstance(scores, tuple):
+        scores, low, high = scores
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.shape != (target.n_models,) or not np.isfinite(scores).all():
+        raise ValidationError(
+            f"method '{m.name}' gave scores of shape {scores.shape}, expected {target.n_models} numbers"
+        )
+    n = target.n_models
+    columns = {
+        "benchmark": [scene.benchmark] * n,
+        "method": [m.name] * n,
+        "split": [scene.plan] * n,
+        "run": [scene.run] * n,
+        "n_anchors": [n_anchors] * n,
+        "model": target.models.ids.tolist(),
+        "truth": target.scores(),
+        "estimate": scores,
+        "low": low,
+        "high": high,
+        "n_sources": [n_sources] * n,
+        "select_s": [chosen_in] * n,
+        "predict_s": [took] * n,
+    }
+    return pl.DataFrame(columns, schema_overrides={k: v for k, v in SCHEMA.items() if k in columns})
+
+
+_SOURCES: OrderedDict[tuple[str, str], tuple[Responses, Responses]] = OrderedDict()  # a process's own, the last few
+
+
+def _source(scene: Scene, token: str) -> tuple[Responses, Responses]:
+    """Source and target responses of a scene; the same objects for the same models, so that work on them is shared."""
+    key = (token, source_key(scene))
+    both = _SOURCES.get(key)
+    if both is None:
+        source, target = (_near(scene.responses.pick(models=side)) for side in (scene.split.source, scene.split.target))
+        both = _SOURCES[key] = (source, target)
+        while len(_SOURCES) > 2:
+            _SOURCES.popitem(last=False)
+    return both
+
+
+def _near(responses: Responses) -> Responses:
+    """In memory if that is little: every method takes its anchors out again, and unpacking a store takes longer."""
+    array = responses.correct if responses.probs is None else responses.probs
+    if isinstance(array, np.ndarray) or _size(array) > min(_IN_MEMORY, memory_bound() // 8):
+        return responses
+    # block by block: read at once, a store takes several times its size
+    starts = range(0, responses.n_items, array.item_block)
+    parts = [responses.pick(items=np.arange(a, min(a + array.item_block, responses.n_items))) for a in starts]
+    correct = np.concatenate([cast(Array, p.correct) for p in parts], axis=1)
+    probs = None if responses.probs is None else np.concatenate([cast(Array, p.probs) for p in parts], axis=1)
+    return Responses(responses.models, responses.items, correct, probs)
+
+
+def _size(array: Array | Lazy) -> int:
+    return int(np.prod(array.shape)) * array.dtype.itemsize
+
+
+def forget_sources() -> None:
+    """Let go of the responses that this process held for its last cells."""
+    _SOURCES.clear()
+
+
+def source_key(scene: Scene) -> str:
+    split = scene.split
+    return _digest([scene.benchmark, split.source.tolist(), split.target.tolist()])
+
+
+def _rng(*words: Any) -> np.random.Generator:
+    """A generator of its own for each purpose: what one method draws does not move another's draws."""
+    text = hashlib.sha256(json.dumps([str(w) for w in words]).encode()).digest()
+    return np.random.default_rng(np.random.SeedSequence(list(np.frombuffer(text, np.uint32))))
+
+
+def _digest(record: Any) -> str:
+    return hashlib.sha256(json.dumps(record).encode()).hexdigest()[:24]
+
+
+def _fingerprint(responses: Responses) -> str:
+    """A digest of everything that a study sees: parts made from other responses are not taken up."""
+    h = hashlib.sha256()
+    models, items = responses.models, responses.items
+    for texts in (models.ids, models.family, models.base, models.released.astype(str), items.ids, items.subtask):
+        h.update("\n".join(texts.tolist()).encode() + b"\0")
+    for numbers in (items.weight, items.n_choices, items.label, responses.scores()):
+        h.update(b"-" if numbers is None else numbers.tobytes())
+    for rows, columns, block in responses.blocks():
+        h.update(f"{rows.start},{columns.start}".encode() + np.ascontiguousarray(block).tobytes())
+    return h.hexdigest()
