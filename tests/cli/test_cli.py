@@ -12,6 +12,7 @@ import pytest
 from disco_eval import load, open_responses
 from disco_eval.io import write_npz, write_table
 from tests.conftest import population
+from tests.schemas import check
 
 DISCO = str(Path(sys.executable).parent / "disco")
 
@@ -20,6 +21,7 @@ def disco(*args, cwd=None, status=0):
     env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100"}
     done = subprocess.run([DISCO, *map(str, args)], capture_output=True, text=True, cwd=cwd, env=env)
     assert status in (None, done.returncode), done.stderr
+    check(args, done.stdout)
     return done
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import sys
 from collections.abc import Iterator
@@ -24,8 +25,16 @@ Level = Annotated[float, typer.Option("--level", help="Nominal coverage of the i
 
 
 def print_json(record: Any) -> None:
-    """One JSON document on standard output."""
-    print(json.dumps(record, indent=1, ensure_ascii=False))
+    """One JSON document on standard output; JSON knows no NaN, so what is no number is null."""
+    print(json.dumps(_finite(record), indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def say(line: str) -> None:
