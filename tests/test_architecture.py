@@ -11,12 +11,12 @@ SRC = Path(disco_eval.__file__).parent
 LAYERS = [
     ["errors"], ["files", "hub", "resources"], ["numerics"], ["axes"], ["checks"], ["responses"], ["store"],
     ["appending"], ["io", "splits"], ["select"],
-    ["predict"], ["calibration"], ["condensation"], ["card", "comparison"], ["artifact"],
+    ["predict"], ["calibration", "topup"], ["condensation"], ["condensing"], ["card", "comparison"], ["artifact"],
     ["studies"], ["harness"], ["report"], ["cli"],
 ]  # fmt: skip
 RANK = {name: k for k, layer in enumerate(LAYERS) for name in layer}
 WITHIN_FUNCTIONS = {("responses", "store")}  # Responses.save is the one shortcut upwards, and condensations' save
-WITHIN_FUNCTIONS |= {("condensation", "artifact")}
+WITHIN_FUNCTIONS |= {("condensation", "artifact"), ("condensation", "comparison")}
 SEES_ONLY = {"io": {"errors", "files", "resources", "axes", "responses", "store", "appending"}, "numerics": {"errors"}}
 
 

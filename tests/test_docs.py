@@ -76,7 +76,7 @@ def test_the_examples_draw_and_the_site_builds_without_a_warning(tmp_path):
     done = subprocess.run(build, cwd=ROOT, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr
-    assert 'id="disco_eval.condensation.condense"' in (tmp_path / "site" / "api.html").read_text()
+    assert 'id="disco_eval.condensing.condense"' in (tmp_path / "site" / "api.html").read_text()
     shown = (tmp_path / "site" / "examples.html").read_text()
     assert shown.count('import</span> <span class="nn">sys') >= len(names)
     outside = re.findall(r'(?:src|href)="(https?://[^"]+)"', (tmp_path / "site" / "index.html").read_text())

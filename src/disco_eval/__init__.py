@@ -10,7 +10,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from . import errors, io, predict, select, splits, studies
     from .artifact import load
-    from .condensation import Condensation, Estimate, condense
+    from .comparison import Comparison, compare
+    from .condensation import Condensation, Estimate
+    from .condensing import condense, update
     from .errors import AlignmentError, DiscoError, FormatError, ValidationError
     from .predict import ScoreModel, SignatureModel, predictor, signature
     from .responses import Items, Models, Responses
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 _MODULES = ("errors", "io", "predict", "select", "splits", "studies")
 _FROM = {
     "artifact": ("load",),
-    "condensation": ("Condensation", "Estimate", "condense"),
+    "comparison": ("Comparison", "compare"),
+    "condensation": ("Condensation", "Estimate"),
+    "condensing": ("condense", "update"),
     "errors": ("AlignmentError", "DiscoError", "FormatError", "ValidationError"),
     "predict": ("ScoreModel", "SignatureModel", "predictor", "signature"),
     "responses": ("Items", "Models", "Responses"),
@@ -34,6 +38,7 @@ _HOME = {name: module for module, names in _FROM.items() for name in names}
 __all__ = [
     "AlignmentError",
     "Anchors",
+    "Comparison",
     "Condensation",
     "DiscoError",
     "Estimate",
@@ -46,6 +51,7 @@ __all__ = [
     "ScoreModel",
     "SignatureModel",
     "ValidationError",
+    "compare",
     "condense",
     "errors",
     "io",
@@ -59,6 +65,7 @@ __all__ = [
     "splits",
     "studies",
     "study",
+    "update",
 ]
 
 

@@ -1,6 +1,7 @@
 """A condensation on disk: ``condensation.json``, ``arrays.safetensors`` and a ``README.md`` card.
 
-``FORMAT`` is the number of the layout; 2 added the anchors' chances and how sure the score model was.
+``FORMAT`` is the number of the layout; 2 added the anchors' chances and how sure the score model was, 3 the items in
+reserve, the subtasks and the learning curve.
 To change the layout: raise it by one, keep `load` able to read every older number (``READS``), add a folder written by
 the last release to ``tests/formats``, and say so in the changelog.
 
@@ -26,16 +27,19 @@ from .files import new_folder
 from .hub import download, is_repo
 from .predict import restore
 from .predict.base import need
+from .predict.subtasks import SubtaskModel
 from .responses import Items, Models, Responses
 from .select import Anchors
+from .select.reserve import Reserve
 
 Array = NDArray[Any]
 T = TypeVar("T")
 
-FORMAT = 2
-READS = (1, 2)
+FORMAT = 3
+READS = (1, 2, 3)
 KIND = "disco-eval condensation"
 JSON, ARRAYS, CARD = "condensation.json", "arrays.safetensors", "README.md"
+ITEM_ARRAYS = ("weight", "n_choices", "label", "cost")
 _LARGEST_JSON = 256 * 2**20
 
 
@@ -135,6 +139,10 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
         arrays["anchors.chance"] = np.full(k, np.nan)
         arrays |= {"validation.scale": np.ones(n), "validation.fold": np.full(n, -1)}
         arrays |= {f"validation.{name}": np.full(n, np.nan) for name in ("apart", "leak")}
+    if about["format"] < 3:  # knew no subtasks, no reserve and no learning curve
+        arrays |= {"validation.subtask_error": np.zeros((n, 0)), "validation.curve": np.zeros((0, 3))}
+        about = {**about, "subtasks": []}
+    subtasks = tuple(_field(about, "subtasks", list))
     criterion, chance = (_of_shape(arrays, f"anchors.{name}", (k,)) for name in ("criterion", "chance"))  # may be NaN
     anchors = Anchors(
         items.ids,
@@ -163,9 +171,38 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
             apart=_of_shape(arrays, "validation.apart", (n,)),
             leak=_of_shape(arrays, "validation.leak", (n,)),
             fold=need(arrays, "validation.fold", (n,), "i"),
+            subtask_error=need(arrays, "validation.subtask_error", (n, len(subtasks))),
+            curve=need(arrays, "validation.curve", (None, 3)),
         ),
         provenance=_field(about, "provenance", dict),
+        reserve=_reserve(_field(about, "reserve", dict), arrays, n, k) if "reserve" in about else None,
+        subtask_names=subtasks,
+        subtask_model=_subtask_model(arrays, len(subtasks)) if subtasks else None,
     )
+
+
+def _reserve(about: dict[str, Any], arrays: dict[str, Array], n_sources: int, n_anchors: int) -> Reserve:
+    own = {name.removeprefix("reserve."): array for name, array in arrays.items() if name.startswith("reserve.")}
+    items = _items(about, own | {f"items.{name}": own[name] for name in ITEM_ARRAYS if name in own})
+    k = len(items)
+    chance = need(own, "chance", (k,))
+    if k and not (chance.min() > 0 and chance.max() <= 1):
+        raise FormatError("the chances of the items in reserve must be above 0 and at most 1")
+    return Reserve(
+        items,
+        chance,
+        need(own, "shares", (n_anchors + k,)),
+        need(own, "grades", (n_sources, k)),
+        _field(about, "n_items", int),
+    )
+
+
+def _subtask_model(arrays: dict[str, Array], n_subtasks: int) -> SubtaskModel:
+    parts = {name: need(arrays, f"subtasks.{name}", shape) for name, shape in SubtaskModel.shapes().items()}
+    widths = {parts["line"].shape[1], parts["weights"].shape[1]}
+    if widths != {n_subtasks} or len(parts["line"]) != 2 or len(parts["weights"]) != len(parts["centre"]):
+        raise FormatError("the saved model of the subtasks makes no sense: its arrays differ in length")
+    return SubtaskModel(**parts)
 
 
 def _items(about: dict[str, Any], arrays: dict[str, Array]) -> Items:
@@ -207,13 +244,13 @@ def _of_shape(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Ar
 
 
 def _about(c: Condensation) -> dict[str, Any]:
-    models, items = c.sources.models, c.items
-    return {
+    models = c.sources.models
+    about = {
         "kind": KIND,
         "format": FORMAT,
         "benchmark": c.benchmark,
         "anchors": {"n": len(c.anchors), "method": c.anchors.method},
-        "items": {"ids": items.ids.tolist(), "subtask": items.subtask.tolist(), "digest": items.digest.tolist()},
+        "items": _item_names(c.items),
         "score_model": {"name": c.score_model.name, "config": c.score_model.config()},
         "validation": {
             "mae": c.validation.mae,
@@ -228,30 +265,37 @@ def _about(c: Condensation) -> dict[str, Any]:
             "base": models.base.tolist(),
             "revision": models.revision.tolist(),
         },
+        "subtasks": list(c.subtask_names),
         "provenance": c.provenance,
     }
+    if c.reserve is not None:
+        about["reserve"] = {**_item_names(c.reserve.items), "n_items": c.reserve.n_items}
+    return about
+
+
+def _item_names(items: Items) -> dict[str, list[str]]:
+    return {name: getattr(items, name).tolist() for name in ("ids", "subtask", "digest")}
+
+
+def _item_arrays(items: Items, prefix: str) -> dict[str, Array]:
+    return {f"{prefix}{name}": array for name in ITEM_ARRAYS if (array := getattr(items, name)) is not None}
 
 
 def _arrays(c: Condensation) -> dict[str, Array]:
-    items = c.items
-    arrays = {
-        "anchors.positions": c.anchors.positions,
-        "anchors.weights": c.anchors.weights,
-        "anchors.criterion": c.anchors.criterion,
-        "anchors.chance": c.anchors.chance,
-        "items.weight": items.weight,
-        "items.n_choices": items.n_choices,
+    checked = ("estimate", "scale", "apart", "leak", "fold", "subtask_error", "curve")
+    arrays = _item_arrays(c.items, "items.") | {
+        **{f"anchors.{name}": getattr(c.anchors, name) for name in ("positions", "weights", "criterion", "chance")},
+        **{f"validation.{name}": getattr(c.validation, name) for name in checked},
         "sources.correct": np.asarray(c.sources.correct),
         "sources.scores": c.source_scores,
-        "validation.estimate": c.validation.estimate,
-        "validation.scale": c.validation.scale,
-        "validation.apart": c.validation.apart,
-        "validation.leak": c.validation.leak,
-        "validation.fold": c.validation.fold,
     }
-    optional = {"items.label": items.label, "items.cost": items.cost}
-    optional["sources.probs"] = None if c.sources.probs is None else np.asarray(c.sources.probs)
-    arrays |= {name: array for name, array in optional.items() if array is not None}
+    if c.sources.probs is not None:
+        arrays["sources.probs"] = np.asarray(c.sources.probs)
+    if c.reserve is not None:
+        arrays |= _item_arrays(c.reserve.items, "reserve.")
+        arrays |= {f"reserve.{name}": getattr(c.reserve, name) for name in ("chance", "shares", "grades")}
+    if c.subtask_model is not None:
+        arrays |= {f"subtasks.{name}": getattr(c.subtask_model, name) for name in SubtaskModel.shapes()}
     return arrays | {f"model.{name}": array for name, array in c.score_model.state().items()}
 
 

@@ -15,6 +15,9 @@ Array = NDArray[Any]
 Selection = Sequence[int] | Array | slice
 
 
+_ITEM_COLUMNS = ("subtask", "weight", "n_choices", "digest")
+
+
 class Items:
     """The axis "item": what each question is called and how it counts.
 
@@ -97,10 +100,20 @@ class Items:
         """The items at some positions, or where a mask is true."""
         at = positions_of(items, len(self))
         optional = {k: None if (v := getattr(self, k)) is None else v[at] for k in ("label", "cost")}
-        kept = {k: getattr(self, k)[at] for k in ("subtask", "weight", "n_choices", "digest")}
+        kept = {k: getattr(self, k)[at] for k in _ITEM_COLUMNS}
         if len(at) and not kept["weight"].sum() > 0:
             kept["weight"] = None  # none of the picked items counts towards the score: their own mean is unweighted
         return Items(self.ids[at], **kept, **optional)
+
+    def then(self, others: Items) -> Items:
+        """These items and then others; labels and costs only where both know them."""
+        both: dict[str, Array | None] = {
+            k: np.concatenate([getattr(self, k), getattr(others, k)]) for k in _ITEM_COLUMNS
+        }
+        for k in ("label", "cost"):
+            mine, theirs = getattr(self, k), getattr(others, k)
+            both[k] = None if mine is None or theirs is None else np.concatenate([mine, theirs])
+        return Items(np.concatenate([self.ids, others.ids]), **both)
 
     def positions(self, ids: ArrayLike, whose: str = "the responses") -> Array:
         """Where some items are; strict, so an id that is not there raises AlignmentError and names it."""
@@ -152,6 +165,13 @@ class Models:
         at = positions_of(models, len(self))
         kept = {k: getattr(self, k)[at] for k in ("released", "family", "base", "revision")}
         return Models(self.ids[at], **kept)
+
+    def groups(self) -> Array:
+        """Which models are kin, (n_models,) names: the family, else the base model, else the model itself."""
+        group = np.where(self.family != "", self.family, self.base)
+        if len(np.unique(group[group != ""])) < 4:
+            group = self.base
+        return np.where(group != "", group, self.ids)
 
     def positions(self, ids: ArrayLike, whose: str = "the responses") -> Array:
         """Where some models are; strict, so a name that is not there raises AlignmentError and names it."""

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from .errors import ValidationError
 from .numerics.intervals import symmetric_quantile
 from .predict import Assessment, Auto, ScoreModel, predictor
+from .predict.subtasks import SubtaskModel
 from .resources import workers
 from .responses import Responses
-from .select import Anchors, selector, uniform
+from .select import Anchors, complete, selector, uniform
 from .select.disagreement import share_pass
 from .select.shared import keep
 from .splits import fold_groups
@@ -27,6 +28,8 @@ NEAR = 0.4  # standard deviations before that, over which intervals widen
 ODD = 0.05  # share of left-out sources whose pattern of answers counts as odd
 APART = 0.98  # share of left-out sources whose two estimates lie closer than those of an alarmed model
 FEW_SOURCES = 40
+LEAST_CURVE = 25  # source models at the first point of the learning curve
+MOST_SUBTASKS = 1000
 FEW_KINDS = 8.0  # effective number of different source models, below which they are too alike
 
 FLAGS = {
@@ -61,6 +64,9 @@ class CrossValidation:
     apart : (n_sources,) distance of its two estimates in their standard errors; NaN where there is one only.
     leak : (n_sources,) evidence that anchors were remembered, of models that saw none; NaN where there is none.
     fold : (n_sources,) which fold left each one out; -1 where unknown.
+    subtask_error : (n_sources, n_subtasks) true minus estimated score of every subtask.
+    curve : (k, 3) what fewer source models would have given: their number, mean absolute error, its standard error;
+        the last row is that of the folds themselves.
     """
 
     truth: Array
@@ -72,6 +78,8 @@ class CrossValidation:
     apart: Array
     leak: Array
     fold: Array
+    subtask_error: Array
+    curve: Array
 
     @property
     def mae(self) -> float:
@@ -97,6 +105,29 @@ class CrossValidation:
         near = np.clip((found.outside - OUTSIDE) / NEAR + 1, 0.0, 1.0)
         return np.maximum(half, near * normal * found.survey_se)
 
+    def subtask_half_widths(self, halves: Array, slopes: Array, level: float) -> Array:
+        """Half-widths (n_models, n_subtasks) of subtasks' intervals, from those of the overall score, ``halves``.
+
+        The quantile of each subtask's left-out errors; where a model's overall score is known worse than those of the
+        left-out sources, the difference comes in by as much as the subtask follows the overall score (``slopes``).
+        """
+        own = np.array([symmetric_quantile(e, level) for e in self.subtask_error.T])
+        added = slopes**2 * np.maximum(halves[:, None] ** 2 - self.half_width(level) ** 2, 0.0)
+        return np.asarray(np.sqrt(own**2 + added))
+
+    def more_sources(self) -> tuple[float, bool]:
+        """How much lower the error would be with twice the source models, and whether that is more than noise.
+
+        The ratio of the last halving is carried on. (0, False) where the curve has fewer than two points.
+        """
+        if len(self.curve) < 2:
+            return 0.0, False
+        (n, before, _), (last, now, se) = self.curve[-2:]
+        if before <= 0 or now <= 0 or last <= n:
+            return 0.0, False
+        power = np.log(before / now) / np.log(last / n)
+        return float(max(now * (1 - 2**-power), 0.0)), bool(before - now > 2 * se)
+
     def unusual(self, found: Assessment) -> dict[str, Array]:
         """Flag to mask (n_models,): which assessed models are out of what the left-out sources were like."""
         odd = float(np.nanquantile(self.leak, 1 - ODD)) if np.isfinite(self.leak).any() else np.inf
@@ -117,18 +148,34 @@ class Recipe:
     predict: str
     select_options: Mapping[str, Any] = field(default_factory=dict)
     predict_options: Mapping[str, Any] = field(default_factory=dict)
+    mixed: bool = False
+
+    @classmethod
+    def of(cls, provenance: Mapping[str, Any], n_anchors: int) -> Recipe:
+        """The recipe that a condensation's provenance tells."""
+        named = {step: dict(provenance.get(step) or {"name": "auto"}) for step in ("select", "predict")}
+        select, predict = (str(named[step].pop("name")) for step in ("select", "predict"))
+        return cls(n_anchors, select, predict, named["select"], named["predict"], bool(provenance.get("mixed")))
 
     def make(self, source: Responses, rng: np.random.Generator) -> tuple[Anchors, ScoreModel]:
         """Anchors chosen, and a score model fitted, on these source models."""
         for_anchors, for_model = rng.spawn(2)
         try:
-            anchors = selector(self.select)(source, self.n_anchors, for_anchors, **self.select_options)
+            anchors = self._choose(source, for_anchors)
         except TypeError as e:
             if "argument" not in str(e):
                 raise
             raise ValidationError(f"selection '{self.select}' does not take these options: {e}") from None
         model = predictor(self.predict, **self.predict_options).fit(source, anchors, for_model)
         return anchors, model
+
+    def _choose(self, source: Responses, rng: np.random.Generator) -> Anchors:
+        if not self.mixed:
+            return selector(self.select)(source, self.n_anchors, rng, **self.select_options)
+        for_half, for_rest = rng.spawn(2)
+        name = "sharp" if self.select == "auto" else self.select  # all anchors of auto are drawn by chance already
+        half = selector(name)(source, self.n_anchors // 2, for_half, **self.select_options)
+        return complete(source, half, self.n_anchors - len(half), for_rest)
 
     def share(self, responses: Responses, parts: list[tuple[Array, Array]]) -> list[dict[Hashable, Any]]:
         """What all folds need and one pass over the responses can make, one entry a fold; see `select.share_pass`."""
@@ -163,23 +210,32 @@ def cross_validate(
     rngs: list[np.random.Generator],
     shared: list[dict[Hashable, Any]],
     done: Callable[[int], None],
+    curve: bool = True,
 ) -> CrossValidation:
     """Leave each fold of source models out, condense without it, and assess it; ``done(k)`` after k folds.
 
-    ``shared`` is what is known about the models of each fold already, from `Recipe.share`.
+    ``shared`` is what is known about the models of each fold already, from `Recipe.share`. With ``curve`` the same is
+    done with fewer source models, which costs about as much again.
     """
     n = responses.n_models
     estimate, scale, apart, leak = (np.full(n, np.nan) for _ in range(4))
+    subtask_error = np.full((n, n_subtasks(responses)), np.nan)
     fold = np.full(n, -1)
-    direct = [np.zeros(0)] * len(parts)
+    direct: list[Array] = [np.zeros(0)] * len(parts)
+    sizes = curve_sizes(min(len(part[0]) for part in parts)) if curve else []
+    on_fewer: list[Array] = [np.zeros((0, 0))] * len(parts)
     everyone = workers().share(responses)
-    tasks = ((_one_fold, (everyone, recipe, part, rngs[k], shared[k])) for k, part in enumerate(parts))
-    for n_done, (k, (found, errors)) in enumerate(workers().results(tasks), 1):
-        left_out = parts[k][1]
+    tasks = ((_one_fold, (everyone, recipe, part, rngs[k], shared[k], sizes)) for k, part in enumerate(parts))
+    for n_done, (k, one) in enumerate(workers().results(tasks), 1):
+        left_out, found = parts[k][1], one.found
         estimate[left_out], scale[left_out] = np.clip(found.score, 0, 1), found.scale
         apart[left_out], leak[left_out] = distance_apart(found), found.leak
-        direct[k], fold[left_out] = errors, k
+        subtask_error[left_out] = one.subtask_error
+        direct[k], fold[left_out], on_fewer[k] = one.direct, k, one.on_fewer
         done(n_done)
+    n_fit = float(np.mean([len(part[0]) for part in parts]))
+    whole = np.abs(responses.scores() - estimate)[None]
+    errors = np.concatenate([np.concatenate(on_fewer, axis=1), whole]) if curve else np.zeros((0, n))
     return CrossValidation(
         truth=responses.scores(),
         estimate=estimate,
@@ -190,7 +246,27 @@ def cross_validate(
         apart=apart,
         leak=leak,
         fold=fold,
+        subtask_error=subtask_error,
+        curve=np.array(
+            [
+                [size, e.mean(), e.std() / np.sqrt(len(e))]
+                for size, e in zip([*sizes, n_fit], errors, strict=bool(len(errors)))
+            ]
+        ).reshape(-1, 3),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """What one fold's left-out models are assessed at.
+
+    Errors: of random items; of every subtask; of the same procedure with fewer source models, (n_sizes, n_left_out).
+    """
+
+    found: Assessment
+    direct: Array
+    subtask_error: Array
+    on_fewer: Array
 
 
 def _one_fold(
@@ -199,14 +275,45 @@ def _one_fold(
     part: tuple[Array, Array],
     rng: np.random.Generator,
     shared: dict[Hashable, Any],
-) -> tuple[Assessment, Array]:
-    """What the left-out models are assessed at, and the errors of random items on them."""
-    for_recipe, for_direct = rng.spawn(2)
+    sizes: list[int],
+) -> _Fold:
+    for_recipe, for_direct, for_fewer = rng.spawn(3)
     source, unseen = (responses.pick(models=side) for side in part)
     keep(source, shared)
     anchors, model = recipe.make(source, for_recipe)
-    found = assess(model, unseen.pick(items=anchors.positions))
-    return found, _direct_errors(unseen, recipe.n_anchors, for_direct)
+    answers, truth = unseen.pick(items=anchors.positions), unseen.scores()
+    found = assess(model, answers)
+    fewer = np.empty((len(sizes), unseen.n_models))
+    for i, (size, child) in enumerate(zip(sizes, for_fewer.spawn(len(sizes)), strict=True)):
+        for_draw, for_make = child.spawn(2)
+        some = np.sort(for_draw.choice(source.n_models, size, replace=False))
+        at, small = recipe.make(source.pick(models=some), for_make)
+        fewer[i] = np.abs(np.clip(small.predict(unseen.pick(items=at.positions)), 0, 1) - truth)
+    by_subtask = fit_subtasks(source, anchors)
+    error = np.zeros((unseen.n_models, 0))
+    if by_subtask is not None:
+        error = unseen.subtask_scores() - by_subtask.predict(answers, np.clip(found.score, 0, 1))
+    return _Fold(found, _direct_errors(unseen, len(anchors), for_direct), error, fewer)
+
+
+def curve_sizes(n: int) -> list[int]:
+    """Numbers of source models below ``n`` at which the learning curve is measured: 25, 50, 100, ..."""
+    sizes = [LEAST_CURVE * 2**k for k in range(20)]
+    return [size for size in sizes if size < 0.8 * n]
+
+
+def n_subtasks(responses: Responses) -> int:
+    """How many subtasks there are to estimate; 0 where the benchmark has none or one."""
+    n = len(responses.items.subtasks)
+    return n if 1 < n <= MOST_SUBTASKS else 0
+
+
+def fit_subtasks(source: Responses, anchors: Anchors) -> SubtaskModel | None:
+    """The model of the subtasks' scores; None where there are no subtasks."""
+    if not n_subtasks(source):
+        return None
+    known = source.pick(items=anchors.positions)
+    return SubtaskModel.fit(known, source.subtask_scores(), source.scores(), source.models.groups())
 
 
 def source_flags(sources: Responses, validation: CrossValidation) -> tuple[str, ...]:

@@ -1,30 +1,39 @@
-"""Condense a benchmark: choose anchors, fit a score model, and find out how far its estimates can be trusted."""
+"""A condensed benchmark, and the estimates that it makes."""
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import __version__
-from .calibration import CrossValidation, Recipe, assess, cross_validate, source_flags
+from .calibration import CrossValidation, assess, source_flags
 from .errors import AlignmentError, ValidationError, some
-from .numerics.rng import Seed
 from .predict import Assessment, ScoreModel, signature
 from .predict.regressors import squared_distance
+from .predict.subtasks import SubtaskModel
 from .responses import Items, Responses
 from .select import Anchors
-from .splits import folds
+from .select.reserve import Reserve
+from .topup import TopUp
+
+if TYPE_CHECKING:
+    from .comparison import Comparison
 
 Array = NDArray[Any]
-Progress = Callable[[str, int, int], None]
 
-FEWEST_SOURCES = 10
+
+@dataclass(frozen=True)
+class SubtaskEstimate:
+    """One model's estimated score on one subtask, in [0, 1], with its interval, and how many anchors are of it."""
+
+    name: str
+    score: float
+    low: float
+    high: float
+    n_anchors: int
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,9 @@ class Estimate:
     level : that share.
     flags : what is unusual about this model, as keys of `disco_eval.calibration.FLAGS`, which has the words.
     nearest : the source models whose answers on the anchors are most alike, nearest first.
+    subtasks : an estimate for every subtask, where the benchmark has several.
+    more : number of items beyond the anchors that the estimate rests on; with any, it is design-based: nothing is
+        assumed about the model.
     """
 
     model: str
@@ -48,6 +60,8 @@ class Estimate:
     level: float
     flags: tuple[str, ...] = ()
     nearest: tuple[str, ...] = ()
+    subtasks: tuple[SubtaskEstimate, ...] = ()
+    more: int = 0
 
     def __str__(self) -> str:
         note = f"  [{', '.join(self.flags)}]" if self.flags else ""
@@ -70,6 +84,8 @@ class Condensation:
     score_model : maps answers on the anchors to a score.
     validation : what error to expect.
     provenance : how it was made, as JSON values.
+    reserve : items to ask where the anchors are not enough; None where none are left, or in old files.
+    subtask_names, subtask_model : the subtasks and what estimates their scores; empty and None where there are none.
     """
 
     benchmark: str
@@ -79,6 +95,9 @@ class Condensation:
     score_model: ScoreModel
     validation: CrossValidation
     provenance: dict[str, Any] = field(default_factory=dict)
+    reserve: Reserve | None = None
+    subtask_names: tuple[str, ...] = ()
+    subtask_model: SubtaskModel | None = None
 
     def __repr__(self) -> str:
         mae = 100 * self.validation.mae
@@ -103,16 +122,27 @@ class Condensation:
                 f"{some(missing)}. Evaluate the models on all anchors ('disco anchors' lists them)."
             )
         part = responses.align(self.anchors.ids)
-        self._same_questions(part.items, part.probs is not None)
+        with_choices = self.sources.probs is not None and part.probs is not None
+        same_questions(self.items, part.items, f"'{self.benchmark}'", with_choices=with_choices)
         if self.sources.probs is None:
             return Responses(part.models, self.items, part.correct)
         return Responses(part.models, self.items, part.correct, self._own_choices(part.probs))
 
-    def estimate(self, answers: Responses, level: float = 0.9) -> list[Estimate]:
+    def asked(self, more: int = 0) -> Items:
+        """The items to evaluate: the anchors, then the first ``more`` of the reserve; ValidationError for too many."""
+        if not more:
+            return self.items
+        return self.items.then(self._reserve(more).items.pick(slice(0, more)))
+
+    def estimate(self, answers: Responses, level: float = 0.9, *, more: int = 0) -> list[Estimate]:
         """Estimated full-benchmark score of every model in ``answers``, in their order.
 
-        Answers to items other than the anchors are ignored. ``level`` is the nominal coverage of ``low`` to ``high``:
-        the errors that the same procedure made on source models it had not seen.
+        Answers to other items are ignored. ``level`` is the nominal coverage of ``low`` to ``high``: the errors that
+        the same procedure made on source models it had not seen.
+
+        With ``more``, the answers hold the first so many items of the reserve too. A model with an alarm is then
+        estimated from what was drawn by chance, which assumes nothing about it, with the interval that this design
+        gives; one without, where that interval is the narrower.
 
         Raises AlignmentError where anchors are missing or are other questions; ValidationError for a level outside
         (0, 1), or answers without the probabilities that the signature needs.
@@ -121,21 +151,37 @@ class Condensation:
         found = assess(self.score_model, part)
         scores, halves = np.clip(found.score, 0.0, 1.0), self.validation.half_widths(found, level)
         flags = self._flags(part, found)
+        rests_on = np.zeros(len(scores), dtype=int)
+        if more:
+            drawn, half = self._top_up(part, answers, flags, level, more)
+            alarmed = np.array([bool(set(own) - {"source-model"}) for own in flags])
+            use = alarmed | (half < halves)
+            scores, halves = np.where(use, np.clip(drawn, 0.0, 1.0), scores), np.where(use, half, halves)
+            rests_on[use] = more
         nearest = self._nearest(part)
+        by_subtask = self._subtasks(part, scores, halves, level)
         return [
             Estimate(
                 model=str(name),
-                score=float(score),
-                low=float(max(0.0, score - half)),
-                high=float(min(1.0, score + half)),
+                score=float(scores[i]),
+                low=float(max(0.0, scores[i] - halves[i])),
+                high=float(min(1.0, scores[i] + halves[i])),
                 level=level,
                 flags=flags[i],
-                nearest=tuple(self.sources.models.ids[near].tolist()),
+                nearest=tuple(self.sources.models.ids[nearest[i]].tolist()),
+                subtasks=by_subtask[i],
+                more=int(rests_on[i]),
             )
-            for i, (name, score, half, near) in enumerate(
-                zip(part.models.ids.tolist(), scores, halves, nearest, strict=True)
-            )
+            for i, name in enumerate(part.models.ids.tolist())
         ]
+
+    def compare(
+        self, baseline: Responses, candidate: Responses, *, level: float = 0.9, margin: float | None = None
+    ) -> Comparison:
+        """A candidate against a baseline on the same anchors; see `disco_eval.compare`."""
+        from .comparison import compare
+
+        return compare(self, baseline, candidate, level=level, margin=margin)
 
     @cached_property
     def source_flags(self) -> tuple[str, ...]:
@@ -166,6 +212,51 @@ class Condensation:
         }
         return replace(self, provenance={**self.provenance, "responses": {**recorded, "models": abouts}})
 
+    def _reserve(self, more: int) -> Reserve:
+        if self.reserve is None:
+            raise ValidationError(
+                f"'{self.benchmark}' keeps no items in reserve (all are anchors, or it was made by an old version)"
+            )
+        self.reserve.check(more)
+        return self.reserve
+
+    def _top_up(
+        self, part: Responses, answers: Responses, flags: list[tuple[str, ...]], level: float, more: int
+    ) -> tuple[Array, Array]:
+        """Design-based scores and half-widths of every model, from the anchors and ``more`` items of the reserve."""
+        reserve = self._reserve(more)
+        items = reserve.items.pick(slice(0, more))
+        missing = np.setdiff1d(items.ids, answers.items.ids)
+        if len(missing):
+            raise AlignmentError(
+                f"no answer for {len(missing)} of the {more} more items of '{self.benchmark}': {some(missing)}. "
+                f"Evaluate the models on all that 'disco anchors --more {more}' lists."
+            )
+        further = answers.align(items.ids)
+        same_questions(items, further.items, f"'{self.benchmark}'")
+        made = TopUp.fit(self.anchors, self.sources.grades(), self.source_scores, reserve, more)
+        leaked = np.array(["odd-answers" in own for own in flags])
+        score, se = made.predict(part.grades(), further.grades(), leaked)
+        return score, made.quantile(level) * se
+
+    def _subtasks(
+        self, part: Responses, scores: Array, halves: Array, level: float
+    ) -> list[tuple[SubtaskEstimate, ...]]:
+        """Every model's estimates of the subtasks; empty where there are none."""
+        model = self.subtask_model
+        if model is None:
+            return [()] * len(scores)
+        values = model.predict(part, scores)
+        widths = self.validation.subtask_half_widths(halves, model.line[1], level)
+        counts = [int((self.items.subtask == name).sum()) for name in self.subtask_names]
+        return [
+            tuple(
+                SubtaskEstimate(name, float(v), float(max(0.0, v - w)), float(min(1.0, v + w)), n)
+                for name, v, w, n in zip(self.subtask_names, values[i], widths[i], counts, strict=True)
+            )
+            for i in range(len(scores))
+        ]
+
     @cached_property
     def _source_signatures(self) -> Array:
         return signature(self.sources)
@@ -177,21 +268,6 @@ class Condensation:
             distance = squared_distance(signature(answers), self._source_signatures)
         return np.argsort(distance, axis=1, kind="stable")[:, :n]
 
-    def _same_questions(self, theirs: Items, with_choices: bool) -> None:
-        ours = self.items
-        both = (ours.digest != "") & (theirs.digest != "")
-        checks = {"prompt (digest)": both & (ours.digest != theirs.digest)}
-        if ours.label is not None and theirs.label is not None:
-            checks["label"] = ours.label != theirs.label
-        if self.sources.probs is not None and with_choices:
-            checks["number of choices"] = ours.n_choices != theirs.n_choices
-        for what, differs in checks.items():
-            if differs.any():
-                raise AlignmentError(
-                    f"the {what} of {differs.sum()} anchors differs between the answers and the condensation of "
-                    f"'{self.benchmark}': {some(ours.ids[differs])}. The models must answer the very same questions."
-                )
-
     def _own_choices(self, probs: Any) -> Any:
         """Probabilities cut or widened to as many choices as the sources hold; what is cut or added is absent."""
         if probs is None:
@@ -202,75 +278,17 @@ class Condensation:
         return probs[:, :, :width]
 
 
-def condense(
-    responses: Responses,
-    n_anchors: int = 100,
-    *,
-    select: str = "auto",
-    predict: str = "auto",
-    select_options: Mapping[str, Any] | None = None,
-    predict_options: Mapping[str, Any] | None = None,
-    benchmark: str = "benchmark",
-    n_folds: int = 5,
-    rng: Seed = None,
-    progress: Progress | None = None,
-) -> Condensation:
-    """Condense a benchmark to ``n_anchors`` items from source models' answers to all of it.
-
-    Chooses anchors, fits a score model, and repeats both without each fold of source models (whole families where they
-    are known) to learn what error to expect for a model it has not seen.
-
-    Parameters
-    ----------
-    responses : the source models' answers, in memory or a store on disk.
-    n_anchors : how many items to keep.
-    select, predict : names of a selection (`disco_eval.select.SELECTORS`) and a prediction
-        (`disco_eval.predict.PREDICTORS`). ``"auto"``, our own best, by default; ``"pds"`` and ``"forest"`` are the
-        paper's.
-    select_options, predict_options : their keyword arguments, such as ``{"committee_size": 100}``.
-    benchmark : what to call it.
-    n_folds : parts of the cross-validation.
-    rng : seed or generator; the same one gives the same condensation.
-    progress : called with (what, done, total) as the work goes on.
-
-    Raises
-    ------
-    ValidationError
-        Fewer than ten source models, more anchors than items, or options out of range.
-    """
-    if responses.n_models < FEWEST_SOURCES:
-        raise ValidationError(
-            f"{responses.n_models} source models are too few to learn from; give at least {FEWEST_SOURCES}, "
-            "better 50 or more, with known answers to the whole benchmark"
-        )
-    recipe = Recipe(n_anchors, select, predict, select_options or {}, predict_options or {})
-    seed = rng if isinstance(rng, int) else None
-    final, for_folds, *for_fold = np.random.default_rng(rng).spawn(2 + n_folds)
-    tell = progress or (lambda what, done, total: None)
-    parts = list(folds(responses.models, n_folds, for_folds))
-    tell("condensing", 0, len(parts) + 1)
-    shared = recipe.share(responses, parts)
-    anchors, score_model = recipe.make(responses, final)
-    tell_fold = partial(_tell_fold, tell, len(parts))
-    validation = cross_validate(responses, recipe, parts, for_fold, shared, tell_fold)
-    return Condensation(
-        benchmark=benchmark,
-        anchors=anchors,
-        sources=responses.pick(items=anchors.positions),
-        source_scores=responses.scores(),
-        score_model=score_model,
-        validation=validation,
-        provenance={
-            "disco_eval": __version__,
-            "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "n_items": responses.n_items,
-            "seed": seed,
-            "select": {"name": select, **recipe.select_options},
-            "predict": {"name": predict, **recipe.predict_options},
-            **({"responses": responses.provenance} if responses.provenance else {}),
-        },
-    )
-
-
-def _tell_fold(tell: Progress, n_folds: int, done: int) -> None:
-    tell("validating", done + 1, n_folds + 1)
+def same_questions(ours: Items, theirs: Items, whose: str, *, with_choices: bool = False) -> None:
+    """Refuse answers to items of the same names but another prompt (digest), label or number of choices."""
+    both = (ours.digest != "") & (theirs.digest != "")
+    checks = {"prompt (digest)": both & (ours.digest != theirs.digest)}
+    if ours.label is not None and theirs.label is not None:
+        checks["label"] = ours.label != theirs.label
+    if with_choices:
+        checks["number of choices"] = ours.n_choices != theirs.n_choices
+    for what, differs in checks.items():
+        if differs.any():
+            raise AlignmentError(
+                f"the {what} of {differs.sum()} anchors differs between the answers and the condensation of "
+                f"{whose}: {some(ours.ids[differs])}. The models must answer the very same questions."
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -133,7 +134,10 @@ class Cluster:
         self.n_jobs = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
 
     def share(self, value: Any) -> Any:
-        return self.client.scatter(value, hash=False)
+        """A task of its own: scattered data would be lost with the worker that holds it, a task is done again."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")  # answers in memory; stores send their path alone
+            return self.client.submit(_itself, value, pure=False)
 
     def submit(self, function: Callable[..., Any], *args: Any) -> Any:
         return self.client.submit(_under, memory_bound(), function, *args, pure=False)
@@ -156,6 +160,10 @@ class Cluster:
                     "look at their logs: most often they lack memory"
                 ) from None
             raise
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _under(bound: int, function: Callable[..., Any], *args: Any) -> Any:

@@ -146,7 +146,9 @@ def open_responses(path: str | Path) -> Responses:
 def _open(where: str) -> zarr.Group:
     import zarr
 
-    if not is_url(where):
+    if is_url(where):
+        _reachable(where)
+    else:
         tidy(Path(where))
         if not Path(where).exists():
             raise FormatError(
@@ -154,12 +156,10 @@ def _open(where: str) -> zarr.Group:
             )
     try:
         return zarr.open_group(where, mode="r", zarr_format=3)
-    except (ImportError, ValueError) as e:
-        if not is_url(where):
-            raise _no_store(where, e) from None
-        raise DiscoError(f"'{where}' cannot be opened: {_line(e)}. {_package(where)}") from None
     except Exception as e:  # zarr raises many kinds for foreign folders; each means the same here
-        raise _no_store(where, e) from None
+        raise FormatError(
+            f"'{where}' is not a store of responses ({_line(e)}). Make one with 'disco import'."
+        ) from None
 
 
 def is_url(path: str | Path) -> bool:
@@ -167,14 +167,19 @@ def is_url(path: str | Path) -> bool:
     return "://" in str(path)
 
 
-def _package(url: str) -> str:
+def _reachable(url: str) -> None:
+    """Refuse a URL whose package is missing."""
     scheme = url.partition("://")[0]
-    name = {"s3": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "http": "aiohttp", "https": "aiohttp", "abfs": "adlfs"}
-    return f"Stores behind {scheme}:// need fsspec and its package: pip install fsspec {name.get(scheme, '')}".rstrip()
+    packages = {"s3": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "http": "aiohttp", "https": "aiohttp", "abfs": "adlfs"}
+    try:
+        from fsspec.core import url_to_fs
 
-
-def _no_store(where: str, error: BaseException) -> FormatError:
-    return FormatError(f"'{where}' is not a store of responses ({_line(error)}). Make one with 'disco import'.")
+        url_to_fs(url)
+    except (ImportError, ValueError) as e:
+        package = f"fsspec {packages.get(scheme, '')}".rstrip()
+        raise DiscoError(
+            f"'{url}' cannot be opened: {_line(e)}. Stores behind {scheme}:// need: pip install {package}"
+        ) from None
 
 
 def _count(about: dict[str, Any], most: int) -> int:
@@ -292,7 +297,7 @@ def source_of(responses: Responses, name: str) -> Array | Lazy:
 def _put(group: zarr.Group, name: str, values: Array, dims: tuple[str, ...], dtype: Any = None) -> None:
     array = group.create_array(
         name, shape=values.shape, dtype=dtype or values.dtype, chunks=(max(1, len(values)),), dimension_names=dims,
-        compressors=_codecs(),
+        compressors=codecs(),
     )  # fmt: skip
     array[:] = values
 
@@ -306,7 +311,7 @@ def _answers(
     chunks, shards = chunking(source.shape, kept.itemsize)
     array = group.create_array(
         name, shape=source.shape, dtype=kept, chunks=chunks, shards=shards, dimension_names=dims,
-        compressors=_codecs(kept.itemsize),
+        compressors=codecs(kept.itemsize),
     )  # fmt: skip
     for m in range(0, source.shape[0], shards[0]):
         for i in range(0, source.shape[1], shards[1]):
@@ -330,7 +335,7 @@ def chunking(shape: tuple[int, ...], itemsize: int) -> tuple[tuple[int, ...], tu
     return (m, i, *rest), (m * down, i * across, *rest)
 
 
-def _codecs(itemsize: int | None = None) -> list[Any]:
+def codecs(itemsize: int | None = None) -> list[Any]:
     """Bit planes apart, then LZ4, for numbers; Zstandard for text. Chosen by measurement: decision 0120."""
     from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec
 

@@ -16,12 +16,25 @@ import typer
 from ..errors import DiscoError
 
 if TYPE_CHECKING:
-    from ..condensation import Progress
+    from ..condensing import Progress
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")]
+Memory = Annotated[
+    str | None,
+    typer.Option("--memory", help="How much memory arrays may take, such as 2GB; a quarter of the machine by default."),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", help="Address of a dask cluster that does the work, tcp://host:8786; here by default."),
+]
 Level = Annotated[float, typer.Option("--level", help="Nominal coverage of the intervals, between 0 and 1.")]
+
+
+def store_name(store: str) -> str:
+    """What a store at a path or URL is called: the last part of it, without its ending."""
+    return Path(store.rstrip("/").rpartition("/")[2]).stem
 
 
 def print_json(record: Any) -> None:

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from .common import Json, Overwrite, Seed, options, print_json, progress, read_names
+from .common import Json, Memory, Overwrite, Scheduler, Seed, options, print_json, progress, read_names, store_name
 
 
 def condense(
-    store: Annotated[Path, typer.Argument(help="Source models' answers: a store, an npz or a table.")],
+    store: Annotated[str, typer.Argument(help="Source models' answers: a store (a folder or URL), an npz or a table.")],
     out: Annotated[Path, typer.Option("--out", help="The folder to write the condensation to.")],
     n_anchors: Annotated[int, typer.Option("--anchors", help="How many items to keep.")] = 100,
     select: Annotated[
@@ -45,6 +45,8 @@ def condense(
         str | None, typer.Option("--name", help="What to call the benchmark; the store's name by default.")
     ] = None,
     folds: Annotated[int, typer.Option("--folds", help="Parts of the cross-validation.", min=2)] = 5,
+    memory: Memory = None,
+    scheduler: Scheduler = None,
     seed: Seed = 0,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -58,17 +60,18 @@ def condense(
     **disco condense mmlu.zarr --out mmlu-100 --sources old-models.txt --select jsd --select-opt committee_size=100**
     """
     from ..calibration import FLAGS
-    from ..condensation import condense as make
+    from ..condensing import condense as make
     from ..errors import DiscoError
     from ..io import open_answers
     from ..report.pages import report
+    from ..resources import limited, on_cluster
 
     if out.exists() and not overwrite:  # before the work, not after it
         raise DiscoError(f"'{out}' exists already; choose another name, or overwrite it with --overwrite")
     responses = open_answers(store)
     if sources is not None:
         responses = responses.pick(models=responses.models.positions(read_names(sources), f"'{store}'"))
-    with progress() as tell:
+    with limited(memory), on_cluster(scheduler), progress() as tell:
         condensation = make(
             responses,
             n_anchors,
@@ -76,7 +79,7 @@ def condense(
             predict=predict,
             select_options=options(select_opt),
             predict_options=options(predict_opt),
-            benchmark=name or store.stem,
+            benchmark=name or store_name(store),
             n_folds=folds,
             rng=seed,
             progress=tell,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Json, print_json, print_table
+from .common import Json, Memory, print_json, print_table
 
 if TYPE_CHECKING:
     from ..condensation import Condensation
@@ -15,20 +15,38 @@ if TYPE_CHECKING:
 
 
 def info(
-    path: Annotated[Path, typer.Argument(help="A store, a condensation, an npz or a table.")], as_json: Json = False
+    path: Annotated[str, typer.Argument(help="A store (a folder or URL), a condensation, an npz or a table.")],
+    disagreement: Annotated[
+        Path | None,
+        typer.Option(
+            "--disagreement",
+            help="Measure how much the models disagree on every item too, and keep the sums in this folder: models "
+            "that are added to the store later cost a pass over themselves alone.",
+        ),
+    ] = None,
+    memory: Memory = None,
+    as_json: Json = False,
 ) -> None:
-    """Say what a store of responses or a condensation holds."""
+    """Say what a store of responses or a condensation holds.
+
+    Example: **disco info imagenet.zarr --disagreement imagenet.sums --memory 1GB**
+    """
     from ..artifact import JSON, load
     from ..io import open_answers
+    from ..resources import limited
 
-    is_condensation = (path / JSON).is_file()
-    record = _condensation(load(path)) if is_condensation else _responses(open_answers(path))
+    with limited(memory):
+        if (Path(path) / JSON).is_file():
+            record = _condensation(load(path))
+        else:
+            responses = open_answers(path)
+            record = _responses(responses)
+            if disagreement is not None:
+                record |= _disagreement(responses, disagreement)
     if as_json:
         print_json(record)
     else:
-        print_table(
-            str(path), ["", ""], [[name.replace("_", " "), _show(value)] for name, value in record.items()], left=2
-        )
+        print_table(path, ["", ""], [[name.replace("_", " "), _show(value)] for name, value in record.items()], left=2)
 
 
 def _responses(r: Responses) -> dict[str, Any]:
@@ -42,6 +60,20 @@ def _responses(r: Responses) -> dict[str, Any]:
         "scores": {"lowest": float(scores.min()), "mean": float(scores.mean()), "highest": float(scores.max())},
         "families": len({f for f in r.models.family.tolist() if f}),
         "models_with_date": int((r.models.released == r.models.released).sum()),
+    }
+
+
+def _disagreement(r: Responses, kept: Path) -> dict[str, Any]:
+    import numpy as np
+
+    from ..select.sums import update
+
+    found = update(r, kept)
+    return {
+        "models_read_now": found.n_read,
+        "pds": {"mean": float(found.pds.mean()), "highest": float(found.pds.max())},
+        "jsd": {"mean": float(found.jsd.mean()), "highest": float(found.jsd.max())},
+        "most_disputed": r.items.ids[np.argsort(-found.jsd, kind="stable")[:3]].tolist(),
     }
 
 
@@ -67,4 +99,6 @@ def _condensation(c: Condensation) -> dict[str, Any]:
 def _show(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{k} {_show(v)}" for k, v in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
     return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from ..errors import DiscoError
-from .common import Json, Seed, keep, print_json, progress, say
+from .common import Json, Memory, Scheduler, Seed, keep, print_json, progress, say, store_name
 
 
 def study(
     stores: Annotated[
-        list[Path], typer.Argument(help="Full answers, one benchmark each: stores, npz files or tables.")
+        list[str],
+        typer.Argument(help="Full answers, one benchmark each: stores (folders or URLs), npz files or tables."),
     ],
     out: Annotated[Path, typer.Option("--out", help="The study's folder; one that was stopped there goes on.")],
     methods: Annotated[
@@ -50,6 +51,8 @@ def study(
     times: Annotated[
         bool, typer.Option("--times", help="Fill the column 'seconds'; times differ between runs.")
     ] = False,
+    memory: Memory = None,
+    scheduler: Scheduler = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -65,11 +68,12 @@ def study(
 
     from ..io import open_answers
     from ..report.tables import markdown, tables
+    from ..resources import limited, on_cluster
     from ..studies.plans import split_plans
     from ..studies.presets import metabench_times, request
     from ..studies.run import study as run
 
-    names = [store.stem for store in stores]
+    names = [store_name(store) for store in stores]
     if len(set(names)) != len(names):
         raise DiscoError(f"two stores have the same name, and so would their benchmarks: {', '.join(names)}")
     responses = {name: open_answers(store) for name, store in zip(names, stores, strict=True)}
@@ -81,7 +85,7 @@ def study(
             note = plan.draw(r, np.random.default_rng(seed)).note
             if note:
                 say(f"Note: {name}, {plan.name}: {note}")
-    with progress() as tell:
+    with limited(memory), on_cluster(scheduler), progress() as tell:
         predictions = run(
             asked.methods, responses, asked.splits, asked.n_anchors, runs, seed,
             out=out, jobs=jobs, cutoff=cutoff, times=times, progress=tell,

@@ -33,8 +33,11 @@ def open_answers(path: str | Path, items: ArrayLike | None = None) -> Responses:
 
     Raises FormatError where it is none of these.
     """
+    from ..store import is_url, open_responses
     from .npz import read_npz
 
+    if is_url(path):
+        return open_responses(path)
     where = Path(path)
     if where.suffix.lower() == ".npz":
         return read_npz(where)
@@ -43,8 +46,6 @@ def open_answers(path: str | Path, items: ArrayLike | None = None) -> Responses:
 
         return read_lm_eval([where], items=items)
     if where.is_dir() or not where.exists():
-        from ..store import open_responses
-
         return open_responses(where)
     from .table import SUFFIXES, read_table
 

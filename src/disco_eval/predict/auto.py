@@ -81,7 +81,7 @@ class Auto:
                 f"prediction 'auto' needs at least {FEWEST_SOURCES} source models, got {source.n_models}"
             )
         known, scores = source.pick(items=anchors.positions), source.scores()
-        groups = _groups(source)
+        groups = source.models.groups()
         self._ids = anchors.ids
         self._soft = known.probs is not None and known.items.label is not None and not self.grades
         self._processes = _fit_processes(known, scores, self._soft)
@@ -262,15 +262,6 @@ def _fit_survey(source: Responses, anchors: Anchors, grades: Array, scores: Arra
         return None
     share = source.items.weight / source.items.weight.sum()
     return Survey.fit(grades, scores, share[anchors.positions], anchors.chance, int((share > 0).sum()))
-
-
-def _groups(source: Responses) -> Array:
-    """What is left out together: the family, else the base model, else the model itself."""
-    models = source.models
-    group = np.where(models.family != "", models.family, models.base)
-    if len(np.unique(group[group != ""])) < 4:
-        group = models.base
-    return np.where(group != "", group, models.ids)
 
 
 def _arrays(prefix: str, part: Any) -> Arrays:

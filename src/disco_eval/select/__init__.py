@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..errors import DiscoError, unknown
 from .anchors import Anchors
-from .chance import auto, stratified
+from .chance import auto, complete, stratified
 from .clustered import anchor_conf, anchor_corr, anchor_irt
 from .disagreement import jsd, pds
 from .optimal import hybrid, sharp
@@ -46,6 +46,7 @@ __all__ = [
     "anchor_irt",
     "auto",
     "best_for_validation",
+    "complete",
     "every_kth",
     "hybrid",
     "jsd",

@@ -46,6 +46,31 @@ def auto(responses: Responses, n_anchors: int, rng: Seed = None) -> Anchors:
     return _draw(responses, n_anchors, rng, lean, DRAWS, "auto")
 
 
+def complete(responses: Responses, chosen: Anchors, n_more: int, rng: Seed = None) -> Anchors:
+    """Chosen anchors and ``n_more`` drawn by chance over difficulty from the other items.
+
+    The chosen ones stand for themselves alone, the drawn ones for all the rest, so the weighted mean, and the survey
+    estimate that corrects it, hold for models unlike the sources.
+
+    Raises ValidationError where fewer items are left than are to be drawn.
+    """
+    for_order, for_start = np.random.default_rng(rng).spawn(2)
+    share = responses.items.weight / responses.items.weight.sum()
+    size = share.copy()
+    size[chosen.positions] = 0.0
+    if (size > 0).sum() < n_more:
+        raise ValidationError(f"{n_more} anchors were to be drawn by chance, but {(size > 0).sum()} items are left")
+    drawn, chance = systematic(by_difficulty(responses, for_order), size, n_more, for_start)
+    return Anchors.of(
+        responses.items,
+        np.concatenate([chosen.positions, drawn]),
+        f"{chosen.method}, and chance",
+        weights=np.concatenate([share[chosen.positions], share[drawn] / chance]),
+        criterion=np.concatenate([chosen.criterion, np.full(n_more, np.nan)]),
+        chance=np.concatenate([np.full(len(chosen), np.nan), chance]),
+    )
+
+
 def _draw(responses: Responses, n_anchors: int, rng: Seed, lean: float, draws: int, method: str) -> Anchors:
     check_count(responses, n_anchors)
     if not 0 <= lean <= 1:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..errors import ValidationError
 from ..numerics.rng import Seed
-from ..numerics.survey import systematic
 from ..responses import Responses
 from .anchors import Anchors, Array, by_id, check_count
-from .chance import by_difficulty
+from .chance import complete
 
 SHRINK = 0.3  # of covariances between items towards 0: few models overstate them
 _FLOOR = 0.02  # of an item's own variance that always counts as left, so that nothing is divided by 0
@@ -55,24 +54,11 @@ def hybrid(responses: Responses, n_anchors: int, rng: Seed = None, *, by_chance:
     check_count(responses, n_anchors)
     if not 0 < by_chance <= 1:
         raise ValidationError(f"by_chance must be above 0 and at most 1, got {by_chance}")
-    for_greedy, for_order, for_start = np.random.default_rng(rng).spawn(3)
+    for_greedy, for_rest = np.random.default_rng(rng).spawn(2)
     n_drawn = max(1, round(by_chance * n_anchors))
-    chosen, gain = greedy(responses, n_anchors - n_drawn, for_greedy)
-    share = responses.items.weight / responses.items.weight.sum()
-    size = share.copy()
-    size[chosen] = 0.0
-    order = by_difficulty(responses, for_order)
-    drawn, chance = systematic(order, size, n_drawn, for_start)
-    at = np.concatenate([chosen, drawn])
-    sure = np.full(len(chosen), np.nan)
-    return Anchors.of(
-        responses.items,
-        at,
-        "hybrid",
-        weights=np.concatenate([share[chosen], share[drawn] / chance]),
-        criterion=np.concatenate([gain, np.full(n_drawn, np.nan)]),
-        chance=np.concatenate([sure, chance]),
-    )
+    at, gain = greedy(responses, n_anchors - n_drawn, for_greedy)
+    chosen = Anchors.of(responses.items, at, "sharp", criterion=gain)
+    return replace(complete(responses, chosen, n_drawn, for_rest), method="hybrid")
 
 
 def greedy(

@@ -11,7 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..calibration import Recipe
-from ..condensation import Condensation, Estimate, condense
+from ..condensation import Condensation, Estimate
+from ..condensing import condense
 from ..errors import ValidationError
 from ..numerics.metrics import mae_pp, spearman
 from ..responses import Responses

@@ -1,0 +1,190 @@
+"""Condense a benchmark: choose anchors, fit a score model, and find out how far its estimates can be trusted."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from . import __version__
+from .calibration import Recipe, cross_validate, fit_subtasks
+from .condensation import Condensation, same_questions
+from .errors import AlignmentError, ValidationError, some
+from .numerics.rng import Seed
+from .predict import predictor
+from .resources import memory_bound
+from .responses import Responses
+from .select import Anchors
+from .select.reserve import Reserve, draw_reserve
+from .splits import folds
+
+Progress = Callable[[str, int, int], None]
+
+FEWEST_SOURCES = 10
+
+
+def condense(
+    responses: Responses,
+    n_anchors: int = 100,
+    *,
+    select: str = "auto",
+    predict: str = "auto",
+    select_options: Mapping[str, Any] | None = None,
+    predict_options: Mapping[str, Any] | None = None,
+    benchmark: str = "benchmark",
+    n_folds: int = 5,
+    mixed: bool = False,
+    curve: bool | None = None,
+    rng: Seed = None,
+    progress: Progress | None = None,
+) -> Condensation:
+    """Condense a benchmark to ``n_anchors`` items from source models' answers to all of it.
+
+    Chooses anchors, fits a score model, and repeats both without each fold of source models (whole families where they
+    are known) to learn what error to expect for a model it has not seen.
+
+    Parameters
+    ----------
+    responses : the source models' answers, in memory or a store on disk.
+    n_anchors : how many items to keep.
+    select, predict : names of a selection (`disco_eval.select.SELECTORS`) and a prediction
+        (`disco_eval.predict.PREDICTORS`). ``"auto"``, our own best, by default; ``"pds"`` and ``"forest"`` are the
+        paper's.
+    select_options, predict_options : their keyword arguments, such as ``{"committee_size": 100}``.
+    benchmark : what to call it.
+    n_folds : parts of the cross-validation.
+    mixed : choose half of the anchors by ``select`` and draw the others by chance over difficulty, so that any
+        selection leaves an estimate that holds for models unlike the sources (`disco_eval.select.complete`).
+    curve : also measure the error with fewer source models (the learning curve), which takes about as long again; by
+        default unless that would read a large store many times over.
+    rng : seed or generator; the same one gives the same condensation.
+    progress : called with (what, done, total) as the work goes on.
+
+    Raises
+    ------
+    ValidationError
+        Fewer than ten source models, more anchors than items, or options out of range.
+    """
+    recipe = Recipe(n_anchors, select, predict, select_options or {}, predict_options or {}, mixed)
+    return _make(responses, recipe, None, benchmark, _Run(n_folds, curve, rng, progress))
+
+
+def update(
+    condensation: Condensation,
+    responses: Responses,
+    *,
+    n_folds: int = 5,
+    curve: bool | None = None,
+    rng: Seed = None,
+    progress: Progress | None = None,
+) -> Condensation:
+    """Learn from more source models without changing the anchors: what was evaluated stays good.
+
+    The score model is fitted anew to all models in ``responses``: those of the condensation and the new ones, with
+    answers to the whole benchmark. The expected error is that of the same procedure, anchors chosen anew in every
+    fold, since these anchors have seen the old models.
+
+    Raises AlignmentError where ``responses`` lack a source model, or are answers to other items.
+    """
+    gone = np.setdiff1d(condensation.sources.models.ids, responses.models.ids)
+    if len(gone):
+        raise AlignmentError(
+            f"{len(gone)} source models of '{condensation.benchmark}' are not among the given ones: {some(gone)}. Give "
+            "their answers too; 'disco import' adds models to a store"
+        )
+    known = condensation.provenance.get("n_items")
+    if known != responses.n_items:
+        raise AlignmentError(f"'{condensation.benchmark}' has {known} items, but answers to {responses.n_items} came")
+    at = responses.items.positions(condensation.anchors.ids)
+    same_questions(condensation.items, responses.items.pick(at), f"'{condensation.benchmark}'")
+    kept = replace(condensation, anchors=replace(condensation.anchors, positions=at))
+    recipe = Recipe.of(kept.provenance, len(at))
+    return _make(responses, recipe, kept, condensation.benchmark, _Run(n_folds, curve, rng, progress))
+
+
+class _Run:
+    """How a condensation is made, beside from what."""
+
+    def __init__(self, n_folds: int, curve: bool | None, rng: Seed, progress: Progress | None) -> None:
+        self.n_folds = n_folds
+        self.curve = curve
+        self.rng = rng
+        self.tell: Progress = progress or (lambda what, done, total: None)
+
+
+def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchmark: str, run: _Run) -> Condensation:
+    """Anchors (those of ``old`` if given), score model, validation, reserve and subtasks, from source models."""
+    if responses.n_models < FEWEST_SOURCES:
+        raise ValidationError(
+            f"{responses.n_models} source models are too few to learn from; give at least {FEWEST_SOURCES}, "
+            "better 50 or more, with known answers to the whole benchmark"
+        )
+    # children are told apart by their place, so what comes later in this list does not change what came before
+    children = np.random.default_rng(run.rng).spawn(3 + run.n_folds)
+    final, for_folds, for_fold, for_reserve = children[0], children[1], children[2:-1], children[-1]
+    parts = list(folds(responses.models, run.n_folds, for_folds))
+    run.tell("condensing", 0, len(parts) + 1)
+    shared = recipe.share(responses, parts)
+    if old is None:
+        anchors, score_model = recipe.make(responses, final)
+        reserve = draw_reserve(responses, anchors, for_reserve)
+    else:
+        anchors, reserve = old.anchors, _reserve_of(old, responses)
+        score_model = predictor(recipe.predict, **recipe.predict_options).fit(responses, anchors, final.spawn(2)[1])
+    tell_fold = partial(_tell_fold, run.tell, len(parts))
+    curve = _affordable(responses) if run.curve is None else run.curve
+    validation = cross_validate(responses, recipe, parts, for_fold, shared, tell_fold, curve)
+    subtask_model = fit_subtasks(responses, anchors)
+    return Condensation(
+        benchmark=benchmark,
+        anchors=anchors,
+        sources=responses.pick(items=anchors.positions),
+        source_scores=responses.scores(),
+        score_model=score_model,
+        validation=validation,
+        provenance=_provenance(responses, recipe, anchors, run.rng, old),
+        reserve=reserve,
+        subtask_names=tuple(responses.items.subtasks) if subtask_model else (),
+        subtask_model=subtask_model,
+    )
+
+
+def _affordable(responses: Responses) -> bool:
+    """Whether the answers fit into memory, so that reading them once more for every point of a curve costs little."""
+    width = 1 if responses.probs is None else 1 + responses.max_choices
+    return responses.n_models * responses.n_items * width * 4 <= memory_bound()
+
+
+def _reserve_of(old: Condensation, responses: Responses) -> Reserve | None:
+    """The same items in reserve, with the grades of all source models."""
+    if old.reserve is None:
+        return None
+    at = responses.items.positions(old.reserve.items.ids)
+    return replace(old.reserve, grades=responses.grades(at))
+
+
+def _provenance(
+    responses: Responses, recipe: Recipe, anchors: Anchors, rng: Seed, old: Condensation | None
+) -> dict[str, Any]:
+    cost = responses.items.cost
+    known_cost = {} if cost is None else {"anchors": float(cost[anchors.positions].sum()), "all": float(cost.sum())}
+    return {
+        "disco_eval": __version__,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "n_items": responses.n_items,
+        "seed": rng if isinstance(rng, int) else None,
+        "select": {"name": recipe.select, **recipe.select_options},
+        "predict": {"name": recipe.predict, **recipe.predict_options},
+        **({"mixed": True} if recipe.mixed else {}),
+        **({"cost": known_cost} if known_cost else {}),
+        **({"anchors_of": old.provenance.get("anchors_of", old.provenance.get("created"))} if old else {}),
+        **({"responses": responses.provenance} if responses.provenance else {}),
+    }
+
+
+def _tell_fold(tell: Progress, n_folds: int, done: int) -> None:
+    tell("validating", done + 1, n_folds + 1)

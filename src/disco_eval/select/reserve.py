@@ -1,0 +1,75 @@
+"""Items kept in reserve: what to ask next where the anchors are not enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ValidationError
+from ..numerics.rng import Seed
+from ..numerics.survey import FEWEST, systematic
+from ..responses import Items, Responses
+from .anchors import Anchors
+from .chance import by_difficulty
+
+Array = NDArray[Any]
+
+TIMES = 4  # so many times the number of anchors is kept in reserve
+_GOLDEN = (np.sqrt(5) - 1) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Reserve:
+    """Items drawn by chance from those that are no anchors, in the order in which to ask them.
+
+    Every first so many of them are spread over difficulty and drawn with known probability, so answers to any of these
+    beginnings estimate any model's score without assuming what it is like (`disco_eval.topup`).
+
+    Attributes
+    ----------
+    items : (k) the items, in order.
+    chance : (k,) probability with which each one was drawn, given the anchors.
+    shares : (n_anchors + k,) what part of the benchmark's weight each anchor and each of these items carries.
+    grades : (n_sources, k) the source models' grades on them.
+    n_items : how many items count towards the benchmark's score.
+    """
+
+    items: Items
+    chance: Array
+    shares: Array
+    grades: Array
+    n_items: int
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def check(self, more: int) -> None:
+        """Refuse a number of further items that cannot be given, or is too small to tell anything."""
+        if not FEWEST <= more <= len(self):
+            raise ValidationError(
+                f"{more} more items were asked for; the condensation keeps {len(self)} in reserve, ask for {FEWEST} to "
+                f"{len(self)}"
+            )
+
+
+def draw_reserve(responses: Responses, anchors: Anchors, rng: Seed = None, *, times: int = TIMES) -> Reserve | None:
+    """Draw ``times`` as many items as there are anchors from the others; None where fewer than 4 are left."""
+    for_order, for_draw, for_turn = np.random.default_rng(rng).spawn(3)
+    share = responses.items.weight / responses.items.weight.sum()
+    size = share.copy()
+    size[anchors.positions] = 0.0
+    k = min(times * len(anchors), int((size > 0).sum()))
+    if k < FEWEST:
+        return None
+    order = by_difficulty(responses, for_order)
+    at, chance = systematic(order, size, k, for_draw)
+    place = np.argsort(np.argsort(order, kind="stable")[at], kind="stable")  # along difficulty
+    along = np.argsort(place, kind="stable")
+    # multiples of the golden ratio, turned at random: every first so many are spread evenly, each as likely
+    turn = along[np.argsort((np.arange(k) * _GOLDEN + for_turn.random()) % 1, kind="stable")]
+    at, chance = at[turn], chance[turn]
+    shares = np.concatenate([share[anchors.positions], share[at]])
+    return Reserve(responses.items.pick(at), chance, shares, responses.grades(at), int((share > 0).sum()))

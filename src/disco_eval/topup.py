@@ -1,0 +1,71 @@
+"""Scores from the anchors and further items drawn by chance: an estimate that assumes nothing about the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .numerics.survey import FEWEST, Survey
+from .select import Anchors
+from .select.reserve import Reserve
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class TopUp:
+    """A design-based estimate: what was drawn by chance, and nothing else, says how sure it is.
+
+    Two survey estimates (`numerics.survey`: source models predict, the items drawn correct them; augmented inverse
+    probability weighting) that err independently of each other: one from the anchors drawn by chance, one from the
+    further items, drawn from what the anchors left. They are mixed by the numbers of items that they rest on, never
+    by what the model answered.
+
+    Attributes
+    ----------
+    first : from the anchors alone; None where fewer than 4 of them were drawn by chance.
+    second : from the further items, with the anchors standing for themselves.
+    share : of the first in the mixture.
+    n_drawn : items drawn by chance on which the estimate rests, for Student's t.
+    """
+
+    first: Survey | None
+    second: Survey
+    share: float
+    n_drawn: int
+
+    @classmethod
+    def fit(cls, anchors: Anchors, grades: Array, scores: Array, reserve: Reserve, more: int) -> TopUp:
+        """From source models' ``grades`` (n, n_anchors) and ``scores`` (n,), for the first ``more`` of the reserve."""
+        reserve.check(more)
+        k = len(anchors)
+        chance = np.concatenate([np.ones(k), np.minimum(reserve.chance[:more] * more / len(reserve), 1 - 1e-9)])
+        both = np.concatenate([grades, reserve.grades[:, :more]], axis=1)
+        second = Survey.fit(both, scores, reserve.shares[: k + more], chance, reserve.n_items)
+        by_chance = int((anchors.chance < 1).sum())
+        if by_chance < FEWEST:
+            return cls(None, second, 0.0, more)
+        first = Survey.fit(grades, scores, reserve.shares[:k], anchors.chance, reserve.n_items)
+        worth = [1 / (s.size[0] ** 2 * float(s.shares @ s.shares)) for s in (first, second)]
+        return cls(first, second, worth[0] / sum(worth), by_chance + more)
+
+    def quantile(self, level: float) -> float:
+        """Standard errors on either side of the estimate that make an interval of this level."""
+        from scipy.stats import t
+
+        return float(t.ppf(0.5 + level / 2, self.n_drawn - 1))
+
+    def predict(self, anchors: Array, further: Array, leaked: Array) -> tuple[Array, Array]:
+        """Scores and standard errors, (n_models,), from grades on the anchors and on the further items.
+
+        ``leaked`` (n_models,) is true where the anchors are suspect; they then stand for themselves only.
+        """
+        second, se = self.second.predict(np.concatenate([anchors, further], axis=1))
+        if self.first is None:
+            return second, se
+        first, se_first = self.first.predict(anchors)
+        share = np.where(leaked, 0.0, self.share)
+        return share * first + (1 - share) * second, np.sqrt((share * se_first) ** 2 + ((1 - share) * se) ** 2)
