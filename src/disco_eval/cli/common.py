@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,8 +41,16 @@ def store_name(store: str) -> str:
 
 
 def print_json(record: Any) -> None:
-    """One JSON document on standard output."""
-    print(json.dumps(record, indent=1, ensure_ascii=False))
+    """One JSON document on standard output; JSON knows no NaN, so what is no number is null."""
+    print(json.dumps(_finite(record), indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def say(line: str) -> None:
@@ -80,6 +90,30 @@ def _value(name: str, text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def command_line() -> str:
+    """The command as it was typed, to be kept with what it made."""
+    return shlex.join(["disco", *sys.argv[1:]])
+
+
+def keep(folder: Path, kind: str, *, name: str | None = None, **found: Any) -> Path:
+    """Keep a record of this command in its folder and write the report beside it."""
+    from ..report import record
+    from ..report.pages import report
+
+    record.keep(folder, kind, command_line(), **found)
+    return report(folder, name=name)
+
+
+def keep_new(out: Path, kind: str, **found: Any) -> None:
+    """The same in a folder of its own; a former one of this kind is replaced."""
+    from ..files import new_folder
+    from ..report.record import FILE
+
+    with new_folder(out, FILE, kind=f'"kind": "{kind}"', overwrite=True) as draft:
+        draft.mkdir()
+        keep(draft, kind, name=out.name, **found)
 
 
 @contextmanager

@@ -1,18 +1,52 @@
-"""disco report: tables and figures from what a study saved."""
+"""disco report: one HTML file on what a command found; tables and figures of a study."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from .common import Json, print_json
 
-app = typer.Typer(no_args_is_help=True, help="Tables and figures from saved results.", rich_markup_mode="markdown")
+
+class _OrFolder(TyperGroup):
+    """A group whose first word may be a folder: then the page is meant."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] not in self.commands:
+            args = ["page", *args]
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(
+    cls=_OrFolder,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="One HTML file on what a command found, **disco report DIR [--out FILE]**: a condensation, what demo, study, "
+    "run, watch, estimate or compare wrote. Tables and figures of a study too.",
+    epilog="Example: **disco report disco-demo**",
+)
 
 Study = Annotated[Path, typer.Argument(help="A study's folder, or a long table of its layout (.parquet, .csv).")]
 Out = Annotated[Path | None, typer.Option("--out", help="Where the files go; DIR/tables or DIR/figures by default.")]
+
+
+@app.command("page")
+def page(
+    folder: Annotated[Path, typer.Argument(help="What a command wrote, or a study's table.", metavar="DIR")],
+    out: Annotated[Path | None, typer.Option("--out", help="The file; DIR/report.html by default.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write the report of a folder: one HTML file that needs no network. The word page may be left out."""
+    from ..report.pages import report
+
+    file = report(folder, out)
+    if as_json:
+        print_json({"files": [str(file)]})
+    else:
+        print(file)
 
 
 @app.command("tables", epilog="Example: **disco report tables study**")

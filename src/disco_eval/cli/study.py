@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import DiscoError
-from .common import Json, Memory, Scheduler, Seed, print_json, progress, say, store_name
+from .common import Json, Memory, Scheduler, Seed, keep, print_json, progress, say, store_name
 
 
 def study(
@@ -91,10 +91,11 @@ def study(
             asked.methods, responses, asked.splits, asked.n_anchors, runs, seed,
             out=out, jobs=jobs, cutoff=cutoff, times=times, progress=tell,
         )  # fmt: skip
+    keep(out, "study", title=out.name)
     if as_json:
         print_json({"out": str(out), "summary": predictions.summary().to_dicts()})
         return
     print(f"{out}: mean ± standard deviation over {runs} runs\n")
     for table in tables(predictions):
         print(markdown(table))
-    print(f"Next: disco report tables {out}; disco report figures {out}")
+    print(f"Report: {out / 'report.html'}. Next: disco report tables {out}; disco report figures {out}")

@@ -66,7 +66,7 @@ def write_figures(predictions: Predictions, folder: str | Path, out: str | Path,
 
 
 def _drawings(one: Predictions, folder: Path) -> Iterator[tuple[str, Callable[[], Figure]]]:
-    first = _first_run(one)
+    first = first_run(one)
     yield "scatter", lambda: scatters(first)
     yield "ranks", lambda: ranks(first)
     if one.table["n_anchors"].n_unique() > 1 and _several_counts(one):
@@ -181,7 +181,8 @@ def _at(one: Predictions) -> pl.DataFrame:
     return pl.concat(keep)
 
 
-def _first_run(one: Predictions) -> pl.DataFrame:
+def first_run(one: Predictions) -> pl.DataFrame:
+    """The first run of every method, at 100 anchors or its nearest to that."""
     table = _at(one)
     return table.filter(pl.col("run") == pl.col("run").min().over("method"))
 
