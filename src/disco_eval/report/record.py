@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,8 @@ def read(folder: str | Path) -> dict[str, Any] | None:
 def estimate_record(e: Estimate) -> dict[str, Any]:
     """One estimate as ``disco estimate --json`` prints it."""
     interval = {"score": e.score, "low": e.low, "high": e.high}
-    return {"model": e.model, **interval, "flags": list(e.flags), "nearest": list(e.nearest)}
+    record = {"model": e.model, **interval, "flags": list(e.flags), "nearest": list(e.nearest), "more": e.more}
+    return record | ({"subtasks": [asdict(s) for s in e.subtasks]} if e.subtasks else {})
 
 
 def estimates_record(benchmark: str, estimates: Sequence[Estimate], level: float) -> dict[str, Any]:
