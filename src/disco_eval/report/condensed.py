@@ -131,7 +131,7 @@ def _demo_facts(found: list[Estimated], predictions: Predictions, made: dict[str
     half = float(np.mean([(e.high - e.low) / 2 for e in found]))
     return [
         Fact("What was predicted?", f"{n} models' scores", f"on all {n_items:,} items. None of them was seen before."),
-        Fact("How far off?", f"{own:.2f} points", f"on average; the mean of random items: {plain}."),
+        Fact("How far off?", f"{own:.2f} points", f"on average; {plain} with as many random items."),
         Fact("How sure?", f"± {half:.1f} points", f"90 % interval: it holds the truth for {within} of {n}."),
         parts.cost_fact(made),
     ]
