@@ -10,7 +10,7 @@ import disco_eval
 SRC = Path(disco_eval.__file__).parent
 LAYERS = [
     ["errors"], ["files", "hub", "resources"], ["numerics"], ["axes"], ["checks"], ["responses"], ["store"],
-    ["appending"], ["io", "splits"], ["select"],
+    ["appending", "joining"], ["io", "splits"], ["select"],
     ["predict"], ["calibration", "topup"], ["condensation"], ["condensing"], ["card", "comparison"], ["artifact"],
     ["studies"], ["harness"], ["report"], ["cli"],
 ]  # fmt: skip
@@ -20,10 +20,18 @@ WITHIN_FUNCTIONS |= {("condensation", "artifact"), ("condensation", "comparison"
 SEES_ONLY = {"io": {"errors", "files", "resources", "axes", "responses", "store", "appending"}, "numerics": {"errors"}}
 
 
+def for_types(node: ast.AST) -> bool:
+    """Whether this is ``if TYPE_CHECKING:``, which never runs."""
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
 def imports(path: Path):
-    """(module of this package that is imported, whether inside a function) for every import of a file."""
+    """(module of this package that is imported, whether inside a function) for every import of a file.
+
+    What only type checkers import counts as inside a function.
+    """
     tree = ast.parse(path.read_text())
-    inner = {id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)}
+    inner = {id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) or for_types(f) for n in ast.walk(f)}
     depth = len(path.relative_to(SRC).parts)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:

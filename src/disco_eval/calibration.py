@@ -172,6 +172,8 @@ class Recipe:
     def _choose(self, source: Responses, rng: np.random.Generator) -> Anchors:
         if not self.mixed:
             return selector(self.select)(source, self.n_anchors, rng, **self.select_options)
+        if self.n_anchors < 2:
+            raise ValidationError("mixed anchors are half chosen and half drawn by chance; ask for at least 2")
         for_half, for_rest = rng.spawn(2)
         name = "sharp" if self.select == "auto" else self.select  # all anchors of auto are drawn by chance already
         half = selector(name)(source, self.n_anchors // 2, for_half, **self.select_options)

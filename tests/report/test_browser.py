@@ -66,7 +66,7 @@ def reports(tmp_path_factory):
     record.keep(made["watch"], "watch", "disco watch", condensation=about, level=0.9)
     for kind in ("estimates", "comparison"):
         made[kind] = here / kind
-    found = record.estimates_record(c.benchmark, estimates, 0.9)
+    found = record.estimates_record(c, estimates, 0.9)
     record.keep(made["estimates"], "estimates", "disco estimate", condensation=about, **found)
     pair = [r.pick(models=[named.index(name)]) for name in HOSTILE[:2]]
     verdict = vars(compare(c, *pair, margin=0.02))

@@ -74,7 +74,7 @@ def test_subtasks_are_shown_with_their_errors(kept, tmp_path):
         assert shown[name][1] == (c.items.subtask == name).sum()
     for n_models in (1, 3):
         estimates = c.estimate(r.pick(models=np.arange(30, 30 + n_models)))
-        about = {"condensation": record.summary(c), "command": "", **record.estimates_record("toy", estimates, 0.9)}
+        about = {"condensation": record.summary(c), "command": "", **record.estimates_record(c, estimates, 0.9)}
         data = content(page.write_page(pages.estimates_page(about), tmp_path / "e.html"))["data"]["subtask-estimates"]
         best = max(estimates, key=lambda e: e.score)
         column = data["columns"].index("estimate" if n_models == 1 else best.model)

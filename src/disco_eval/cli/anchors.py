@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import DiscoError, unknown
-from .common import Overwrite, print_json, say
+from .common import More, Overwrite, print_json, say
 
 if TYPE_CHECKING:
     from ..condensation import Condensation
@@ -25,9 +25,12 @@ def anchors(
     tasks_path: Annotated[
         Path | None, typer.Option("--tasks-path", help="For task-dir: lm_eval's --include_path.")
     ] = None,
+    more: More = 0,
     overwrite: Overwrite = False,
 ) -> None:
     """Print the anchors: the items on which a model must be evaluated to be estimated.
+
+    With --more the items in reserve follow, which 'disco estimate' asks for where the anchors are not enough.
 
     ids: one a line. csv, json: with subtask, weight, criterion. lm-eval: a file for --samples (a note on standard error
     says when that is safe). task-dir: a folder of lm_eval tasks with the prompts frozen, for any back end. inspect: ids
@@ -40,26 +43,26 @@ def anchors(
         raise DiscoError(unknown("format", form, FORMATS))
     c = load(condensation)
     if form == "ids":
-        print("\n".join(c.anchors.ids.tolist()))
+        print("\n".join(c.asked(more).ids.tolist()))
     elif form == "inspect":
-        print(inspect_ids(c))
+        print(inspect_ids(c, more))
     elif form == "lm-eval":
-        text, note = samples_file(c)
+        text, note = samples_file(c, more)
         print(text)
         say(note)
     elif form == "task-dir":
-        _task_folder(c, out, tasks_path, overwrite)
+        _task_folder(c, out, tasks_path, more, overwrite)
     else:
         _table(c, form)
 
 
-def _task_folder(c: Condensation, out: Path | None, tasks_path: Path | None, overwrite: bool) -> None:
+def _task_folder(c: Condensation, out: Path | None, tasks_path: Path | None, more: int, overwrite: bool) -> None:
     from ..harness.formats import write_task_folder
     from ..harness.prompts import Settings
 
     if out is None:
         raise DiscoError("--format task-dir writes a folder; name it with --out")
-    names = write_task_folder(c, out, Settings(tasks_path), overwrite=overwrite)
+    names = write_task_folder(c, out, Settings(tasks_path, more=more), overwrite=overwrite)
     print(f"lm-eval run --include_path {out} --tasks {','.join(names)} --log_samples --output_path ANSWERS --model ...")
 
 

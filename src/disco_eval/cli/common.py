@@ -30,6 +30,9 @@ Scheduler = Annotated[
     str | None,
     typer.Option("--scheduler", help="Address of a dask cluster that does the work, tcp://host:8786; here by default."),
 ]
+More = Annotated[
+    int, typer.Option("--more", min=0, help="So many items of the condensation's reserve beside the anchors.")
+]
 Level = Annotated[float, typer.Option("--level", help="Nominal coverage of the intervals, between 0 and 1.")]
 
 

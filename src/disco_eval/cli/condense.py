@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import DiscoError
 from .common import Json, Memory, Overwrite, Scheduler, Seed, options, print_json, progress, read_names, store_name
+
+if TYPE_CHECKING:
+    from ..condensation import Condensation
+    from ..responses import Responses
 
 
 def condense(
-    store: Annotated[str, typer.Argument(help="Source models' answers: a store (a folder or URL), an npz or a table.")],
+    stores: Annotated[
+        list[str],
+        typer.Argument(
+            help="Source models' answers: a store (a folder or URL), an npz or a table. Several benchmarks that the "
+            "same models answered are condensed together.",
+            metavar="STORE...",
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", help="The folder to write the condensation to.")],
-    n_anchors: Annotated[int, typer.Option("--anchors", help="How many items to keep.")] = 100,
+    n_anchors: Annotated[
+        int | None, typer.Option("--anchors", help="How many items to keep: 100, or what --budget pays for.")
+    ] = None,
     select: Annotated[
         str,
         typer.Option(
@@ -41,6 +55,24 @@ def condense(
         list[str] | None,
         typer.Option("--predict-opt", help="Option of the prediction: parts=probs,correct, n_components=32, k=3."),
     ] = None,
+    mixed: Annotated[
+        bool, typer.Option("--mixed", help="Draw half of the anchors by chance, for models unlike the sources.")
+    ] = False,
+    cost: Annotated[
+        str | None,
+        typer.Option("--cost", help="Column with each item's cost (tokens, seconds): a table's, or a store's 'cost'."),
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option("--budget", help="Total cost of the anchors that must not be exceeded.", min=0)
+    ] = None,
+    update: Annotated[
+        Path | None,
+        typer.Option("--update", help="A condensation whose anchors to keep: learn from more source models."),
+    ] = None,
+    curve: Annotated[
+        bool | None,
+        typer.Option("--curve/--no-curve", help="Measure the error with fewer sources; by default unless too large."),
+    ] = None,
     name: Annotated[
         str | None, typer.Option("--name", help="What to call the benchmark; the store's name by default.")
     ] = None,
@@ -58,57 +90,128 @@ def condense(
     **disco condense mmlu.zarr --out mmlu-100**
 
     **disco condense mmlu.zarr --out mmlu-100 --sources old-models.txt --select jsd --select-opt committee_size=100**
+
+    **disco condense arc.csv hellaswag.csv gsm8k.csv --out three-100 --cost tokens --budget 20000**
     """
-    from ..calibration import FLAGS
-    from ..condensing import condense as make
-    from ..errors import DiscoError
-    from ..io import open_answers
+    from .. import condensing
     from ..report.pages import report
     from ..resources import limited, on_cluster
 
     if out.exists() and not overwrite:  # before the work, not after it
         raise DiscoError(f"'{out}' exists already; choose another name, or overwrite it with --overwrite")
-    responses = open_answers(store)
-    if sources is not None:
-        responses = responses.pick(models=responses.models.positions(read_names(sources), f"'{store}'"))
+    responses, called = _read(stores, sources, cost)
     with limited(memory), on_cluster(scheduler), progress() as tell:
-        condensation = make(
-            responses,
-            n_anchors,
-            select=select,
-            predict=predict,
-            select_options=options(select_opt),
-            predict_options=options(predict_opt),
-            benchmark=name or store_name(store),
-            n_folds=folds,
-            rng=seed,
-            progress=tell,
-        )
-    condensation.save(out, overwrite=overwrite)
+        how: dict[str, Any] = {"n_folds": folds, "curve": curve, "rng": seed, "progress": tell}
+        if update is not None:
+            made = condensing.update(_old(update, (n_anchors, budget, cost)), responses, **how)
+        else:
+            pay = {} if cost is None and budget is None else {"cost_power": 0.5, "budget": budget}
+            made = condensing.condense(
+                responses,
+                n_anchors or (100 if budget is None else responses.n_items),
+                select=select,
+                predict=predict,
+                select_options={**pay, **options(select_opt)},
+                predict_options=options(predict_opt),
+                benchmark=name or called,
+                mixed=mixed,
+                **how,
+            )
+    made.save(out, overwrite=overwrite)
     report(out)
-    v = condensation.validation
     if as_json:
-        print_json(
-            {
-                "out": str(out),
-                "benchmark": condensation.benchmark,
-                "n_anchors": len(condensation.anchors),
-                "n_sources": condensation.sources.n_models,
-                "mae_pp": 100 * v.mae,
-                "direct_mae_pp": 100 * v.direct_mae,
-                "half_width_90_pp": 100 * v.half_width(0.9),
-                "grouped_by": v.grouped_by,
-                "flags": list(condensation.source_flags),
-            }
-        )
-        return
+        print_json(_record(made, out))
+    else:
+        _print(made, out)
+
+
+def _read(stores: list[str], sources: Path | None, cost: str | None) -> tuple[Responses, str]:
+    """The source models' answers, of one benchmark or of several together, and what to call it."""
+    from ..io import open_answers
+    from ..io.table import SUFFIXES
+    from ..joining import together
+
+    def one(store: str) -> Responses:
+        in_table = Path(store).suffix.lower() in SUFFIXES
+        if cost not in (None, "cost") and not in_table:
+            raise DiscoError(
+                f"'{store}' knows costs as 'cost' only: give --cost cost, or a table with a column '{cost}'"
+            )
+        return open_answers(store, columns={"cost": cost} if cost and in_table else None)
+
+    names = [store_name(store) for store in stores]
+    if len(set(names)) < len(names):
+        raise DiscoError(f"several benchmarks are called the same: {', '.join(names)}; rename a file")
+    parts = {name: one(store) for name, store in zip(names, stores, strict=True)}
+    responses = parts[names[0]] if len(parts) == 1 else together(parts)
+    if sources is not None:
+        whose = " and ".join(f"'{store}'" for store in stores)
+        responses = responses.pick(models=responses.models.positions(read_names(sources), whose))
+    return responses, "+".join(names)
+
+
+def _old(folder: Path, others: tuple[object, ...]) -> Condensation:
+    from ..artifact import load
+
+    if any(value is not None for value in others):
+        raise DiscoError("--update keeps the anchors, so --anchors, --cost and --budget cannot be given with it")
+    return load(folder)
+
+
+def _record(c: Condensation, out: Path) -> dict[str, Any]:
+    v = c.validation
+    return {
+        "out": str(out),
+        "benchmark": c.benchmark,
+        "n_anchors": len(c.anchors),
+        "n_sources": c.sources.n_models,
+        "mae_pp": 100 * v.mae,
+        "direct_mae_pp": 100 * v.direct_mae,
+        "half_width_90_pp": 100 * v.half_width(0.9),
+        "grouped_by": v.grouped_by,
+        "flags": list(c.source_flags),
+        "n_reserve": 0 if c.reserve is None else len(c.reserve),
+        "subtasks": [
+            {"name": name, "mae_pp": 100 * float(abs(v.subtask_error[:, k]).mean())}
+            for k, name in enumerate(c.subtask_names)
+        ],
+        "curve": [{"n_sources": row[0], "mae_pp": 100 * row[1], "se_pp": 100 * row[2]} for row in v.curve.tolist()],
+        "cost": c.provenance.get("cost"),
+    }
+
+
+def _print(c: Condensation, out: Path) -> None:
+    from ..calibration import FLAGS
+
+    v = c.validation
     kept = {"family": "whole families", "base": "whole base models", "none": "models"}[v.grouped_by]
-    print(f"{out}: {len(condensation.anchors)} of {responses.n_items} items of '{condensation.benchmark}'")
+    print(f"{out}: {len(c.anchors)} of {c.provenance['n_items']} items of '{c.benchmark}'")
     print(
         f"Error on {kept} left out: {100 * v.mae:.2f} points on average, up to {100 * v.half_width(0.9):.1f} for 90 % "
         f"of models; {v.direct_mae * 100:.2f} on average for as many random items."
     )
-    for flag in condensation.source_flags:
+    if c.subtask_names:
+        own = abs(v.subtask_error).mean(axis=0)
+        print(
+            f"{len(own)} subtasks are estimated too, each to {100 * own.min():.1f} to {100 * own.max():.1f} points on "
+            "average."
+        )
+    if len(v.curve) > 1:
+        points = ", ".join(f"{100 * mae:.2f} with {n:.0f}" for n, mae, _ in v.curve.tolist())
+        gain, clear = v.more_sources()
+        more = (
+            f"twice as many would save about {100 * gain:.2f} points"
+            if clear
+            else "what more would save is lost in noise"
+        )
+        print(f"By number of source models: {points}; {more}.")
+    if (cost := c.provenance.get("cost")) is not None:
+        share = cost["anchors"] / cost["all"] if cost["all"] else 0.0
+        print(
+            f"The anchors cost {cost['anchors']:.4g} of {cost['all']:.4g}, {100 * share:.2g} %; as many random items "
+            f"would cost {cost['all'] * len(c.anchors) / c.provenance['n_items']:.4g}."
+        )
+    for flag in c.source_flags:
         print(f"{flag}: {FLAGS[flag]}.")
     print(f"Report: {out / 'report.html'}")
     print(f"Next: disco anchors {out}, evaluate your model on them, then disco estimate {out} ANSWERS")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
-from .common import Json, Level, keep_new, print_json, print_table, read_names
+from .common import Json, Level, More, keep_new, print_json, print_table, read_names, say
 
 if TYPE_CHECKING:
     from ..condensation import Condensation, Estimate
+    from ..responses import Responses
 
 
 def estimate(
@@ -21,6 +23,7 @@ def estimate(
     models: Annotated[
         Path | None, typer.Option("--models", help="File of the models to estimate, one id a line; all by default.")
     ] = None,
+    more: More = 0,
     level: Level = 0.9,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for a report and its record; a former one is replaced.")
@@ -36,23 +39,25 @@ def estimate(
 ) -> None:
     """Estimate models' scores on the whole benchmark from their answers on the anchors.
 
-    Answers to other items are ignored. Example: **disco estimate mmlu-100 answers.csv --level 0.95**
+    Answers to other items are ignored. Where a model is alarmed, --more 100 takes 100 more items into account, which
+    'disco anchors DIR --more 100' lists: an estimate that assumes nothing about the model.
+
+    Example: **disco estimate mmlu-100 answers.csv --level 0.95**
     """
     from ..artifact import load
     from ..errors import AlignmentError, some
-    from ..io import open_answers
     from ..report.record import estimates_record, summary
 
     c = load(condensation)
     wanted = None if models is None else read_names(models)
+    asked = c.asked(more).ids
     estimates: dict[str, Estimate] = {}
-    for file in answers:
-        responses = open_answers(file, items=c.anchors.ids)
+    for file, responses in _opened(answers, asked):
         if wanted is not None:
             here = [name for name in wanted if name in set(responses.models.ids.tolist())]
             responses = responses.pick(models=responses.models.positions(here))
         if responses.n_models:
-            for e in c.estimate(responses, level):
+            for e in c.estimate(responses, level, more=more):
                 if e.model in estimates:
                     raise AlignmentError(
                         f"'{e.model}' has answers in several files, '{file}' among them; give one of them"
@@ -63,11 +68,11 @@ def estimate(
         raise AlignmentError(f"{len(missing)} models have no answers in {some(answers)}: {some(missing)}")
     shown = list(estimates.values()) if wanted is None else [estimates[name] for name in wanted]
     if out is not None:
-        keep_new(out, "estimates", condensation=summary(c), **estimates_record(c.benchmark, shown, level))
+        keep_new(out, "estimates", condensation=summary(c), **estimates_record(c, shown, level))
     if export is not None:
         _export(c, shown, export, dataset or c.benchmark)
     else:
-        show(c.benchmark, shown, level, as_json)
+        show(c, shown, level, as_json)
 
 
 def _export(c: Condensation, estimates: list[Estimate], form: str, dataset: str) -> None:
@@ -80,18 +85,42 @@ def _export(c: Condensation, estimates: list[Estimate], form: str, dataset: str)
     print_json(FORMATS[form](c, estimates, dataset, c.benchmark))
 
 
-def show(benchmark: str, estimates: list[Estimate], level: float, as_json: bool) -> None:
+def _opened(answers: list[Path], asked: Any) -> list[tuple[Path, Responses]]:
+    """The answers of every file; files that hold only a part of the items are put together, for the models in all."""
+    from ..io import open_answers
+    from ..joining import beside
+
+    whole: list[tuple[Path, Responses]] = []
+    parts: list[tuple[Path, Responses]] = []
+    for file in answers:
+        responses = open_answers(file, items=asked)
+        mine = np.isin(responses.items.ids, asked)
+        if mine.sum() == len(asked) or not mine.any():
+            whole.append((file, responses))
+        else:
+            parts.append((file, responses.pick(items=mine)))
+    if len(parts) < 2:
+        return whole + parts
+    joined = beside([responses for _, responses in parts])
+    everyone = {name for _, responses in parts for name in responses.models.ids.tolist()}
+    if (left := len(everyone) - joined.n_models) > 0:
+        say(f"{left} models are in some of the files only and are left out")
+    return [*whole, (parts[0][0], joined)]
+
+
+def show(c: Condensation, estimates: list[Estimate], level: float, as_json: bool) -> None:
     """Print estimates as a table, or as the documented JSON."""
     if as_json:
         from ..report.record import estimates_record
 
-        print_json(estimates_record(benchmark, estimates, level))
+        print_json(estimates_record(c, estimates, level))
     else:
-        _print(benchmark, estimates, level)
+        _print(c, estimates, level)
 
 
-def _print(benchmark: str, estimates: list[Estimate], level: float) -> None:
+def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
     from ..calibration import FLAGS, OF_SOURCES
+    from ..report.record import more_wanted
 
     own = {e.model: [f for f in e.flags if f not in OF_SOURCES] for e in estimates}
     rows = [
@@ -101,6 +130,20 @@ def _print(benchmark: str, estimates: list[Estimate], level: float) -> None:
     columns = ["model", "score", f"{100 * level:g} % interval", "flags"]
     if not any(own.values()):
         rows, columns = [row[:3] for row in rows], columns[:3]
-    print_table(f"Estimated scores on {benchmark}, in percent", columns, rows)
+    print_table(f"Estimated scores on {c.benchmark}, in percent", columns, rows)
+    if len(estimates) == 1 and estimates[0].subtasks:
+        _print_subtasks(estimates[0])
     for flag in dict.fromkeys(f for e in estimates for f in e.flags):
         print(f"{flag}: {FLAGS[flag]}.")
+    if (k := max((e.more for e in estimates), default=0)) > 0:
+        print(f"Rests on {k} more items, drawn by chance, where a model is alarmed or that is sharper.")
+    if (k := more_wanted(c, estimates)) > 0:
+        print(f"{k} more items would give an estimate that assumes nothing about the model: disco anchors --more {k}")
+
+
+def _print_subtasks(e: Estimate) -> None:
+    rows = [
+        [s.name, f"{100 * s.score:.1f}", f"{100 * s.low:.1f} to {100 * s.high:.1f}", str(s.n_anchors)]
+        for s in e.subtasks
+    ]
+    print_table("By subtask", ["subtask", "score", "interval", "anchors"], rows)

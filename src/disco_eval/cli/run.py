@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .common import Json, Level, keep, progress, say
+from .common import Json, Level, More, keep, progress, say
 
 
 def run(
@@ -33,6 +33,7 @@ def run(
     source_run: Annotated[
         Path | None, typer.Option("--source-run", help="A source model's run, to show both prompts where they differ.")
     ] = None,
+    more: More = 0,
     level: Level = 0.9,
     as_json: Json = False,
 ) -> None:
@@ -52,10 +53,10 @@ def run(
     called = name or dict(p.partition("=")[::2] for p in model_args.split(",")).get("pretrained", model)
     folder = out or Path(f"{condensation.name}-{''.join(ch if ch.isalnum() else '_' for ch in called)}")
     lm = load_model(model, model_args, batch_size, device)
-    settings = Settings(tasks_path, chat, None, system, source_run)
+    settings = Settings(tasks_path, chat, None, system, source_run, more)
     with progress() as tell:
         answers = run_anchors(c, lm, folder, name=called, settings=settings, progress=tell)
-    estimates = c.estimate(answers, level)
-    found = estimates_record(c.benchmark, estimates, level)
+    estimates = c.estimate(answers, level, more=more)
+    found = estimates_record(c, estimates, level)
     say(f"Report: {keep(folder, 'estimates', condensation=summary(c), **found)}")
-    show(c.benchmark, estimates, level, as_json)
+    show(c, estimates, level, as_json)

@@ -21,8 +21,9 @@ def study(
         str,
         typer.Option(
             "--methods",
-            help="Preset (table1, vision, compression, model_split, stratification, n_sources, reduction, prediction, "
-            "bootstrap, performance, calibration, rank_quality, committee) or names such as pds+forest,random+direct.",
+            help="Preset (table1, beyond, vision, compression, model_split, stratification, n_sources, reduction, "
+            "prediction, bootstrap, performance, calibration, rank_quality, committee) or names such as "
+            "pds+forest,random+direct,default.",
         ),
     ] = "table1",
     split: Annotated[

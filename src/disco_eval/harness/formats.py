@@ -9,6 +9,7 @@ from typing import Any
 from ..condensation import Condensation
 from ..errors import DiscoError
 from ..files import new_folder
+from ..responses import Items
 from .prompts import AnchorTask, Settings, anchor_tasks, documents_of
 
 MARKER = "disco-tasks.json"
@@ -38,9 +39,9 @@ def continuation(doc):
 '''
 
 
-def samples_file(condensation: Condensation) -> tuple[str, str]:
+def samples_file(condensation: Condensation, more: int = 0) -> tuple[str, str]:
     """JSON for ``lm_eval --samples`` (sorted ids of every leaf task), and a note on when it is safe."""
-    documents = documents_of(condensation)
+    documents = documents_of(condensation.asked(more))
     text = json.dumps({task: sorted(ids) for task, ids in documents.items()})
     models = (condensation.provenance.get("responses") or {}).get("models") or {}
     shots = {t: n for about in models.values() for t, n in (about.get("n-shot") or {}).items() if t in documents and n}
@@ -54,9 +55,9 @@ def samples_file(condensation: Condensation) -> tuple[str, str]:
     return text, note
 
 
-def inspect_ids(condensation: Condensation) -> str:
-    """Sample ids for ``inspect eval --sample-id``, comma-separated: the last part of every anchor's name."""
-    return ",".join(item.rpartition("/")[2] for item in condensation.anchors.ids.tolist())
+def inspect_ids(condensation: Condensation, more: int = 0) -> str:
+    """Sample ids for ``inspect eval --sample-id``, comma-separated: the last part of every item's name."""
+    return ",".join(item.rpartition("/")[2] for item in condensation.asked(more).ids.tolist())
 
 
 def write_task_folder(
@@ -72,7 +73,7 @@ def write_task_folder(
     """
     if settings.completed(condensation).apply_chat_template and lm is None:
         raise DiscoError("these prompts go through a chat template, which is the model's; use 'disco run' instead")
-    names = []
+    names, asked = [], condensation.asked(settings.more)
     with new_folder(out, MARKER, overwrite=overwrite) as draft:
         draft.mkdir()
         loaders = [LOADER]
@@ -80,7 +81,7 @@ def write_task_folder(
             name = f"{one.name}_anchors"
             function = "load_" + "".join(ch if ch.isalnum() else "_" for ch in name)
             loaders.append(f'\n\ndef {function}(**_):\n    return _load("{name}")\n')
-            (draft / f"{name}.jsonl").write_text(_documents(one, condensation), encoding="utf-8")
+            (draft / f"{name}.jsonl").write_text(_documents(one, asked, condensation.benchmark), encoding="utf-8")
             (draft / f"{name}.yaml").write_text(_config(one, name, function), encoding="utf-8")
             names.append(name)
         (draft / "prompts.py").write_text("".join(loaders), encoding="utf-8")
@@ -88,21 +89,19 @@ def write_task_folder(
     return names
 
 
-def _documents(one: AnchorTask, condensation: Condensation) -> str:
-    labels = condensation.items.label
+def _documents(one: AnchorTask, asked_items: Items, benchmark: str) -> str:
+    labels = asked_items.label
     if labels is None:
-        raise DiscoError(
-            f"the right choices of '{condensation.benchmark}' are not all known, so its tasks cannot be frozen"
-        )
+        raise DiscoError(f"the right choices of '{benchmark}' are not all known, so its tasks cannot be frozen")
     rows = []
     for document, requests in one.requests.items():
         if len(requests) < 2 or any(r.request_type != "loglikelihood" for r in requests):
             raise DiscoError(f"task '{one.name}' does not compare choices, so it cannot be frozen; use 'disco run'")
         position = one.anchor[document]
-        asked = sorted(requests, key=lambda r: r.idx)[: int(condensation.items.n_choices[position])]
+        asked = sorted(requests, key=lambda r: r.idx)[: int(asked_items.n_choices[position])]
         delimiter = _delimiter(one)
         row = {
-            "disco_item": str(condensation.anchors.ids[position]),
+            "disco_item": str(asked_items.ids[position]),
             "contexts": [r.args[0] for r in asked],
             "continuations": [str(r.args[1]).removeprefix(delimiter) for r in asked],
             "gold": int(labels[position]),

@@ -16,6 +16,7 @@ from typing import Any
 from ..condensation import Condensation
 from ..errors import AlignmentError, DiscoError, some
 from ..io.lm_eval import digest_of, find_runs, prompt_of, prompt_text
+from ..responses import Items
 
 FEWSHOT_SEED = 1234  # lm_eval's own default
 CONTEXT = 24  # characters shown before the place where two prompts part, and a quarter of all that is shown
@@ -26,7 +27,8 @@ class Settings:
     """How prompts are made, as lm_eval's options of the same names. None: as the source models' runs recorded it.
 
     ``tasks_path`` is a folder of task files beside lm_eval's own (``--include_path``). ``source_run`` is a folder with
-    a source model's logged run, read only to show the old prompt where a new one differs.
+    a source model's logged run, read only to show the old prompt where a new one differs. ``more`` items of the
+    condensation's reserve are asked beside the anchors.
     """
 
     tasks_path: str | Path | None = None
@@ -34,6 +36,7 @@ class Settings:
     fewshot_as_multiturn: bool | None = None
     system_instruction: str | None = None
     source_run: str | Path | None = None
+    more: int = 0
 
     def completed(self, condensation: Condensation) -> Settings:
         """The same, with what is not given taken from the source models' runs."""
@@ -78,7 +81,8 @@ def anchor_tasks(condensation: Condensation, settings: Settings, lm: Any) -> Ite
 
     about = _first_source(condensation)
     settings = settings.completed(condensation)
-    wanted = documents_of(condensation)
+    asked = condensation.asked(settings.more)
+    wanted = documents_of(asked)
     path = None if settings.tasks_path is None else str(settings.tasks_path)
     manager = TaskManager(include_path=path)
     unknown = sorted(set(wanted) - set(manager.all_tasks))
@@ -93,7 +97,7 @@ def anchor_tasks(condensation: Condensation, settings: Settings, lm: Any) -> Ite
             if request.doc_id in requests:
                 requests[request.doc_id].append(request)
         one = AnchorTask(name, task, requests, documents, len(task.eval_docs))
-        _check_digests(condensation, one, settings.source_run)
+        _check_digests(condensation, one, asked, settings.source_run)
         yield one
 
 
@@ -110,10 +114,10 @@ def _first_source(condensation: Condensation) -> dict[str, Any]:
     return dict(known[0]) if known else {}
 
 
-def documents_of(condensation: Condensation) -> dict[str, dict[int, int]]:
-    """The anchors as documents of lm_eval: task -> document -> position among the anchors, in order."""
+def documents_of(asked: Items) -> dict[str, dict[int, int]]:
+    """The items asked as documents of lm_eval: task -> document -> position among the items, in order."""
     found: dict[str, dict[int, int]] = {}
-    for k, item in enumerate(condensation.anchors.ids.tolist()):
+    for k, item in enumerate(asked.ids.tolist()):
         task, _, number = item.rpartition("/")
         if not task or not number.isdigit():
             raise DiscoError(f"anchor '{item}' is not named task/number, so it is no document of lm_eval")
@@ -145,8 +149,10 @@ def _build(task: Any, settings: Settings, lm: Any) -> None:
     )
 
 
-def _check_digests(condensation: Condensation, one: AnchorTask, source_run: str | Path | None) -> None:
-    known = condensation.items.digest
+def _check_digests(
+    condensation: Condensation, one: AnchorTask, asked_items: Items, source_run: str | Path | None
+) -> None:
+    known = asked_items.digest
     for document, requests in one.requests.items():
         if not requests:
             raise AlignmentError(

@@ -79,7 +79,7 @@ def run_anchors(
     folder = Path(out)
     tasks = tasks or list(anchor_tasks(condensation, settings or Settings(), lm))
     run = _start(folder, name, condensation, tasks)
-    total, done = len(condensation.anchors), 0
+    total, done = sum(len(one.requests) for one in tasks), 0
     for one in tasks:
         file = run.samples[one.name]
         rows = _finished(file, one)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import FormatError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import ArrayLike
 
     from ..responses import Responses
@@ -26,13 +28,18 @@ _HOME = {
 __all__ = ["open_answers", "read_authors", "read_npz", "read_table", "write_npz", "write_table"]
 
 
-def open_answers(path: str | Path, items: ArrayLike | None = None) -> Responses:
+def open_answers(
+    path: str | Path, items: ArrayLike | None = None, columns: Mapping[str, str] | None = None
+) -> Responses:
     """Responses from whatever is at ``path``: a store, an output folder of lm_eval, a ``.npz`` archive, a long table.
 
-    ``items`` are those that will be used: a table or output may lack answers to others.
+    ``items`` are those that will be used: a table or output may lack answers to others. ``columns`` are a table's names
+    for columns that are called otherwise, as in `read_table`.
 
     Raises FormatError where it is none of these.
     """
+    if columns and Path(path).suffix.lower() not in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
+        raise FormatError(f"'{path}' is no table, so its columns cannot be named; import it from a table with them")
     from ..store import is_url, open_responses
     from .npz import read_npz
 
@@ -51,7 +58,7 @@ def open_answers(path: str | Path, items: ArrayLike | None = None) -> Responses:
 
     if where.suffix.lower() not in SUFFIXES:
         raise FormatError(f"'{where}' is neither a store, nor ends in .npz or one of {', '.join(SUFFIXES)}")
-    return read_table(where, items=items)
+    return read_table(where, columns, items=items)
 
 
 def __getattr__(name: str) -> Any:

@@ -94,6 +94,8 @@ def write_table(responses: Responses, path: str | Path) -> None:
     about = {name: v[i if name in _ABOUT_ITEM else m] for name, v in known.items() if (v != "").any()}
     if (items.weight != 1).any():
         about["weight"] = items.weight[i]
+    if items.cost is not None:
+        about["cost"] = items.cost[i]
     if not np.isnat(models.released).all():
         about["released"] = np.where(np.isnat(models.released), "", models.released.astype(str))[m].astype(str)
     frame = pl.DataFrame({"model": models.ids[m], "item": items.ids[i], **columns, **about})

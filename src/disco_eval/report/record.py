@@ -47,9 +47,17 @@ def estimate_record(e: Estimate) -> dict[str, Any]:
     return record | ({"subtasks": [asdict(s) for s in e.subtasks]} if e.subtasks else {})
 
 
-def estimates_record(benchmark: str, estimates: Sequence[Estimate], level: float) -> dict[str, Any]:
+def estimates_record(c: Condensation, estimates: Sequence[Estimate], level: float) -> dict[str, Any]:
     """What ``disco estimate --json`` and ``disco run --json`` print."""
-    return {"benchmark": benchmark, "level": level, "estimates": [estimate_record(e) for e in estimates]}
+    record = {"benchmark": c.benchmark, "level": level, "estimates": [estimate_record(e) for e in estimates]}
+    wanted = more_wanted(c, estimates)
+    return record | ({"more_items": c.reserve.items.ids[:wanted].tolist()} if wanted and c.reserve else {})
+
+
+def more_wanted(c: Condensation, estimates: Sequence[Estimate]) -> int:
+    """How many more items to ask for: as many as there are anchors, where an alarmed model had none; else 0."""
+    alarmed = any(set(e.flags) - {"source-model"} and not e.more for e in estimates)
+    return min(len(c.anchors), len(c.reserve)) if alarmed and c.reserve is not None else 0
 
 
 def summary(c: Condensation) -> dict[str, Any]:

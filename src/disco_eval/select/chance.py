@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..errors import ValidationError
 from ..numerics.rng import Seed
-from ..numerics.survey import systematic
+from ..numerics.survey import FEWEST, systematic
 from ..responses import Responses
 from .anchors import Anchors, Array, check_count, random_ranks
 
@@ -15,7 +17,57 @@ LEAN = 0.2  # of the drawing probability that follows information, with very man
 SOURCES_FOR_FULL_LEAN = 150
 
 
-def stratified(responses: Responses, n_anchors: int, rng: Seed = None, *, lean: float = 0.0, draws: int = 1) -> Anchors:
+@dataclass(frozen=True)
+class _Price:
+    """Probabilities divided by the items' cost to a power, and the total that must not be exceeded."""
+
+    power: float
+    budget: float | None
+
+    def divide(self, size: Array, responses: Responses) -> Array:
+        """Drawing probabilities that favour cheap items: with power 0.5 the least variance for the money (Neyman)."""
+        if not 0 <= self.power <= 1:
+            raise ValidationError(f"cost_power must lie between 0 and 1, got {self.power}")
+        if self.power == 0 and self.budget is None:
+            return size
+        cost = responses.items.cost
+        if cost is None:
+            raise ValidationError(
+                "costs are asked for, but the items have none; give a 'cost' column (tokens or seconds)"
+            )
+        typical = float(cost[size > 0].mean())
+        return np.asarray(size / np.maximum(cost, 1e-3 * typical if typical > 0 else 1.0) ** self.power)
+
+    def count(self, size: Array, responses: Responses, most: int) -> int:
+        """How many items the budget pays for on average, at most ``most``."""
+        if self.budget is None:
+            return most
+        cost = responses.items.cost
+        assert cost is not None
+        n = most
+        for _ in range(60):  # items larger than the step are certain, which makes the mean cost depend on n
+            spent = float(np.minimum(n * size / size.sum(), 1.0) @ cost)
+            if spent <= self.budget:
+                break
+            n = min(n - 1, int(n * self.budget / spent))
+        if n < FEWEST:
+            raise ValidationError(
+                f"a budget of {self.budget:g} pays for {max(n, 0)} items; the cheapest costs {cost.min():g}, the "
+                f"average {cost.mean():g}"
+            )
+        return n
+
+
+def stratified(
+    responses: Responses,
+    n_anchors: int,
+    rng: Seed = None,
+    *,
+    lean: float = 0.0,
+    draws: int = 1,
+    cost_power: float = 0.0,
+    budget: float | None = None,
+) -> Anchors:
     """Items spread evenly over difficulty, drawn by chance: the safest anchors for targets unlike the sources.
 
     Walks the items from hard to easy and draws at equal steps from a random start, so easy and hard items come in the
@@ -29,21 +81,26 @@ def stratified(responses: Responses, n_anchors: int, rng: Seed = None, *, lean: 
         learned predictions sharper inside the sources' range and the survey estimate a little wider.
     draws : so many draws are made and the one kept whose weighted mean is closest to the source models' scores (mean
         square): balance bought with a little of the randomness (rerandomisation, Morgan & Rubin, 2012).
+    cost_power : divides each item's probability by its cost to this power; 0.5 gets the most out of a budget.
+    budget : total cost that must not be exceeded, in the unit of the items' cost; fewer than ``n_anchors`` are drawn
+        where it does not pay for them.
 
-    Raises ValidationError for more anchors than items that count, or a lean outside 0 to 1.
+    Raises ValidationError for more anchors than items that count, a lean outside 0 to 1, or costs that are not known.
     """
-    return _draw(responses, n_anchors, rng, lean, draws, "stratified")
+    return _draw(responses, n_anchors, rng, _How("stratified", lean, draws, _Price(cost_power, budget)))
 
 
-def auto(responses: Responses, n_anchors: int, rng: Seed = None) -> Anchors:
+def auto(
+    responses: Responses, n_anchors: int, rng: Seed = None, *, cost_power: float = 0.0, budget: float | None = None
+) -> Anchors:
     """Our default: `stratified`, leaning the more to informative items the more source models say which those are.
 
     With few sources the informative items are largely those that happen to separate these few; from 150 sources on
     a fifth of the probability follows information. The best balanced of 30 draws is kept.
-    Measured in ``docs/theory/anchors.md``.
+    Measured in ``docs/theory/anchors.md``. ``cost_power`` and ``budget`` are those of `stratified`.
     """
     lean = min(LEAN, responses.n_models / SOURCES_FOR_FULL_LEAN * LEAN)
-    return _draw(responses, n_anchors, rng, lean, DRAWS, "auto")
+    return _draw(responses, n_anchors, rng, _How("auto", lean, DRAWS, _Price(cost_power, budget)))
 
 
 def complete(responses: Responses, chosen: Anchors, n_more: int, rng: Seed = None) -> Anchors:
@@ -71,27 +128,47 @@ def complete(responses: Responses, chosen: Anchors, n_more: int, rng: Seed = Non
     )
 
 
-def _draw(responses: Responses, n_anchors: int, rng: Seed, lean: float, draws: int, method: str) -> Anchors:
+@dataclass(frozen=True)
+class _How:
+    method: str
+    lean: float
+    draws: int
+    price: _Price
+
+
+def _draw(responses: Responses, n_anchors: int, rng: Seed, how: _How) -> Anchors:
     check_count(responses, n_anchors)
-    if not 0 <= lean <= 1:
-        raise ValidationError(f"lean must lie between 0 and 1, got {lean}")
+    if not 0 <= how.lean <= 1:
+        raise ValidationError(f"lean must lie between 0 and 1, got {how.lean}")
     for_order, for_draws = np.random.default_rng(rng).spawn(2)
     share = responses.items.weight / responses.items.weight.sum()
-    size = (1 - lean) * share
-    if lean:
+    size = (1 - how.lean) * share
+    if how.lean:
         told = share * information(responses)
-        size = size + lean * told / told.sum()
-    if (share > 0).sum() < n_anchors:
+        size = size + how.lean * told / told.sum()
+    if how.price.budget is None and (share > 0).sum() < n_anchors:
         raise ValidationError(
             f"{n_anchors} anchors were asked for, but only {(share > 0).sum()} items of the benchmark have a weight "
             f"above 0; ask for at most as many"
         )
-    size = np.where(share > 0, np.maximum(size, 1e-12), 0.0)
+    size = how.price.divide(np.where(share > 0, np.maximum(size, 1e-12), 0.0), responses)
+    n = how.price.count(size, responses, min(n_anchors, int((share > 0).sum())))
     order = by_difficulty(responses, for_order)
-    reach = responses.n_items / n_anchors
-    found = [systematic(_shuffled(order, reach, draw), size, n_anchors, draw) for draw in for_draws.spawn(draws)]
-    at, chance = found[0] if draws == 1 else _most_balanced(responses, share, found)
-    return Anchors.of(responses.items, at, method, weights=share[at] / chance, chance=chance)
+    while True:
+        reach = responses.n_items / n
+        found = [systematic(_shuffled(order, reach, draw), size, n, draw) for draw in for_draws.spawn(how.draws)]
+        at, chance = found[0] if how.draws == 1 else _most_balanced(responses, share, found)
+        if how.price.budget is None or _cost(responses, at) <= how.price.budget:
+            break
+        n -= max(1, n // 50)
+        if n < FEWEST:
+            raise ValidationError(f"a budget of {how.price.budget:g} pays for fewer than {FEWEST} items; raise it")
+    return Anchors.of(responses.items, at, how.method, weights=share[at] / chance, chance=chance)
+
+
+def _cost(responses: Responses, at: Array) -> float:
+    assert responses.items.cost is not None
+    return float(responses.items.cost[at].sum())
 
 
 def _shuffled(order: Array, reach: float, rng: np.random.Generator) -> Array:

@@ -10,7 +10,7 @@ from ..errors import ValidationError
 from ..numerics.rng import Seed
 from ..responses import Responses
 from .anchors import Anchors, Array, by_id, check_count
-from .chance import complete
+from .chance import complete, stratified
 
 SHRINK = 0.3  # of covariances between items towards 0: few models overstate them
 _FLOOR = 0.02  # of an item's own variance that always counts as left, so that nothing is divided by 0
@@ -56,6 +56,8 @@ def hybrid(responses: Responses, n_anchors: int, rng: Seed = None, *, by_chance:
         raise ValidationError(f"by_chance must be above 0 and at most 1, got {by_chance}")
     for_greedy, for_rest = np.random.default_rng(rng).spawn(2)
     n_drawn = max(1, round(by_chance * n_anchors))
+    if n_drawn == n_anchors:
+        return replace(stratified(responses, n_anchors, for_rest), method="hybrid")
     at, gain = greedy(responses, n_anchors - n_drawn, for_greedy)
     chosen = Anchors.of(responses.items, at, "sharp", criterion=gain)
     return replace(complete(responses, chosen, n_drawn, for_rest), method="hybrid")

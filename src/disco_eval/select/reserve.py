@@ -66,8 +66,7 @@ def draw_reserve(responses: Responses, anchors: Anchors, rng: Seed = None, *, ti
         return None
     order = by_difficulty(responses, for_order)
     at, chance = systematic(order, size, k, for_draw)
-    place = np.argsort(np.argsort(order, kind="stable")[at], kind="stable")  # along difficulty
-    along = np.argsort(place, kind="stable")
+    along = np.argsort(np.argsort(order, kind="stable")[at], kind="stable")  # from hard to easy
     # multiples of the golden ratio, turned at random: every first so many are spread evenly, each as likely
     turn = along[np.argsort((np.arange(k) * _GOLDEN + for_turn.random()) % 1, kind="stable")]
     at, chance = at[turn], chance[turn]

@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..condensing import condense
 from ..errors import DiscoError, ValidationError, unknown
 from ..numerics.clusters import clusters_1d
 from ..predict import PREDICTORS, ScoreModel, predictor
@@ -35,6 +36,34 @@ class Method(Protocol):
     def estimate(
         self, source: Responses, target: Responses, n_anchors: int, rng: np.random.Generator
     ) -> Array | tuple[Array, Array, Array]: ...
+
+
+@dataclass(frozen=True)
+class Condensed:
+    """The whole product: `condense` with its default methods, and its estimates with their intervals.
+
+    Attributes
+    ----------
+    name : what tables call it.
+    times : so many times the number of anchors are asked beside them of models that are alarmed, from the reserve; what
+        is left of it where that is less.
+    """
+
+    name: str = "default"
+    times: float = 0.0
+
+    def estimate(
+        self, source: Responses, target: Responses, n_anchors: int, rng: np.random.Generator
+    ) -> tuple[Array, Array, Array]:
+        small = condense(source, n_anchors, rng=rng, curve=False)
+        left = 0 if small.reserve is None else len(small.reserve)
+        more = min(left, round(self.times * n_anchors))
+        plain = small.estimate(target)
+        topped = small.estimate(target, more=more) if more else plain
+        alarmed = [bool(set(e.flags) - {"source-model"}) for e in plain]
+        found = [b if alarm else a for a, b, alarm in zip(plain, topped, alarmed, strict=True)]
+        score, low, high = np.array([[e.score, e.low, e.high] for e in found]).reshape(-1, 3).T
+        return score, low, high
 
 
 @dataclass(frozen=True)
@@ -176,11 +205,12 @@ def _registry() -> dict[str, Method]:
         for s, (function, options) in selections.items()
         for p in PREDICTORS
     }
-    return {**pairs, "ssepy": SSEPY()}
+    return {**pairs, "ssepy": SSEPY(), "default": Condensed("default")}
 
 
 def method(name: str) -> Method:
-    """A method by name: any selection and prediction, such as ``"pds+forest"``, or ``"ssepy"``.
+    """A method by name: any selection and prediction, such as ``"pds+forest"``, ``"ssepy"``, or
+    ``"default"``, the product as it comes.
 
     ``random`` is ``uniform`` with equal numbers from every subtask, as in the paper. An unknown name raises DiscoError.
     """

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import DiscoError, unknown
 from ..predict.umap import umap_installed
 from ..responses import Responses
-from .methods import SSEPY, Method, Options, Pair, method
+from .methods import SSEPY, Condensed, Method, Options, Pair, method
 
 Times = float | Mapping[str, float]
 METABENCH = {"": 1.5, "hellaswag": 4.5, "winogrande": 2.0}  # the paper's 150, 450 and 200 items
@@ -199,8 +199,21 @@ def _all_sources_selection(responses: Responses, asked: Options, metabench: Time
     return Preset((*rows, _pair("lowest pds+forest", "pds", "forest", {"lowest": True})))
 
 
+def _beyond(responses: Responses, asked: Options, metabench: Times) -> Preset:
+    """Our default against every row of Table 1 and plain means, on targets like the sources and on others."""
+    methods = (
+        *_table1(responses, asked, metabench).methods,
+        _pair("uniform+direct", "uniform", "direct"),
+        _pair("by difficulty+direct", "stratified", "direct"),
+        Condensed("default"),
+        Condensed("default, as many more when alarmed", times=1.0),
+    )
+    return Preset(methods, ("iid", "base", "family", "top10", "top30"), (30, 100))
+
+
 PRESETS: dict[str, Callable[[Responses, Options, Times], Preset]] = {
     "table1": _table1,
+    "beyond": _beyond,
     "vision": _vision,
     "compression": _curve,
     "model_split": _model_split,

@@ -1,0 +1,75 @@
+"""Our default against the paper's rows: ratios of errors from a study with the preset ``beyond``.
+
+    disco study mmlu_10k.npz --methods beyond --out beyond-1
+    disco study arc_challenge.npz ifeval.npz --methods beyond --split iid,family,top10,top30 --out beyond-2
+    python benchmarks/beyond.py beyond-1 beyond-2
+
+"Paper" is the best of the rows PDS or JSD with forest or kNN, picked after the fact in its favour for every cell;
+"direct" the better of plain means over random items and over items spread by difficulty. Standard errors are over runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from disco_eval import read_predictions
+
+PAPER = ("pds+knn", "pds+forest", "jsd+knn", "jsd+forest")
+DIRECT = ("random+direct", "uniform+direct", "by difficulty+direct")
+TOPPED = "default, as many more when alarmed"
+
+
+def cells(table: pl.DataFrame) -> pl.DataFrame:
+    """Mean error (points), its standard error over runs, and the worst error of every method and cell."""
+    error = 100 * (pl.col("estimate") - pl.col("truth")).abs()
+    by = ["benchmark", "split", "n_anchors", "method"]
+    runs = table.group_by([*by, "run"]).agg(error.mean().alias("mae"), error.max().alias("worst"))
+    return runs.group_by(by).agg(
+        pl.col("mae").mean(),
+        (pl.col("mae").std() / pl.len().sqrt()).fill_null(0.0).alias("se"),
+        pl.col("worst").max(),
+    )
+
+
+def best(cell: pl.DataFrame, names: Sequence[str]) -> tuple[str, float, float, float]:
+    row = cell.filter(pl.col("method").is_in(names)).sort("mae").row(0, named=True)
+    return row["method"], row["mae"], row["se"], row["worst"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("studies", type=Path, nargs="+")
+    given = parser.parse_args().studies
+    table = cells(pl.concat([read_predictions(folder).table for folder in given]))
+    ratios: dict[tuple[str, int, str], list[float]] = {}
+    print(
+        "| set | split | anchors | default | se | worst | paper | worst | direct | se | /paper | /direct | topped up |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+    for (benchmark, split, n), cell in table.sort("benchmark", "split", "n_anchors").group_by(
+        "benchmark", "split", "n_anchors", maintain_order=True
+    ):
+        _, mae, se, worst = best(cell, ["default"])
+        _, topped, _, _ = best(cell, [TOPPED])
+        paper, theirs, _, their_worst = best(cell, PAPER)
+        direct, plain, plain_se, _ = best(cell, DIRECT)
+        ratios.setdefault((str(split), int(str(n)), "default"), []).append(mae / theirs)
+        ratios.setdefault((str(split), int(str(n)), "topped up"), []).append(topped / theirs)
+        above = " !" if mae > plain + max(se, plain_se) else ""
+        print(
+            f"| {benchmark} | {split} | {n} | {mae:.2f} | {se:.2f} | {worst:.1f} | {theirs:.2f} {paper} | "
+            f"{their_worst:.1f} | {plain:.2f} {direct} | {plain_se:.2f} | {mae / theirs:.2f} | "
+            f"{mae / plain:.2f}{above} | {topped:.2f} |"
+        )
+    print("\ngeometric mean of the ratio to the paper's best row, over sets:")
+    for (split, n, which), values in sorted(ratios.items(), key=lambda kv: (kv[0][1], kv[0][0], kv[0][2])):
+        print(f"  {n:4d} anchors  {split:14s} {which:10s} {np.exp(np.mean(np.log(values))):.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Several benchmarks that the same models answered, as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from .axes import Array, Items, Models
+from .errors import AlignmentError, ValidationError, some
+from .responses import Responses
+
+
+def together(benchmarks: Mapping[str, Responses]) -> Responses:
+    """The models that answered every benchmark, on the items of all; each benchmark counts the same, as a subtask.
+
+    Items keep their names where no two benchmarks share one, else every name is put behind its benchmark's. With
+    grades only in one of them, grades are what is kept of all.
+
+    Raises AlignmentError where no model answered them all.
+    """
+    names, parts = list(benchmarks), list(benchmarks.values())
+    clash = len(np.unique(np.concatenate([p.items.ids for p in parts]))) < sum(p.n_items for p in parts)
+    joined = beside([_renamed(name, p, clash) for name, p in zip(names, parts, strict=True)])
+    parts = [p.pick(models=p.models.positions(joined.models.ids)) for p in parts]
+    known = {k: _known([getattr(p.models, k) for p in parts]) for k in ("family", "base", "revision")}
+    provenance = {"benchmarks": {name: p.provenance for name, p in zip(names, parts, strict=True)}}
+    models = Models(joined.models.ids, released=parts[0].models.released, **known)
+    return Responses(models, joined.items, joined.correct, joined.probs, provenance)
+
+
+def beside(parts: Sequence[Responses]) -> Responses:
+    """The models that are in all parts, with their answers to the items of every part.
+
+    Raises AlignmentError where no model is in all of them; ValidationError where an item comes twice.
+    """
+    common = [m for m in parts[0].models.ids.tolist() if all(m in set(p.models.ids.tolist()) for p in parts[1:])]
+    if not common:
+        raise AlignmentError(f"no model is in all of the files: one has {some(parts[0].models.ids)}, another others")
+    parts = [p.pick(models=p.models.positions(common)).load() for p in parts]
+    items = parts[0].items
+    for p in parts[1:]:
+        twice = np.intersect1d(items.ids, p.items.ids)
+        if len(twice):
+            raise ValidationError(f"{len(twice)} items are in several files: {some(twice)}; give each answer once")
+        items = items.then(p.items)
+    probs = None if any(p.probs is None for p in parts) else _padded([np.asarray(p.probs) for p in parts])
+    correct = np.concatenate([np.asarray(p.correct, dtype=np.float64) for p in parts], axis=1)
+    return Responses(parts[0].models, items, correct, probs, parts[0].provenance)
+
+
+def _renamed(name: str, r: Responses, clash: bool) -> Responses:
+    """The same with the benchmark as every item's subtask and equal total weight."""
+    columns = {k: getattr(r.items, k) for k in ("n_choices", "label", "digest", "cost")}
+    ids = [f"{name}/{i}" for i in r.items.ids.tolist()] if clash else r.items.ids
+    weight = r.items.weight / r.items.weight.sum()
+    return Responses(
+        r.models, Items(ids, subtask=np.full(len(ids), name), weight=weight, **columns), r.correct, r.probs
+    )
+
+
+def _padded(probs: list[Array]) -> Array:
+    """Probabilities side by side, as wide as the item with the most choices; choices that an item lacks are 0."""
+    width = max(p.shape[2] for p in probs)
+    return np.concatenate([np.pad(p, ((0, 0), (0, 0), (0, width - p.shape[2]))) for p in probs], axis=1)
+
+
+def _known(columns: list[Array]) -> Array:
+    """For every model what the first benchmark says that knows it."""
+    out = columns[0]
+    for column in columns[1:]:
+        out = np.where(out == "", column, out)
+    return out

@@ -1,0 +1,244 @@
+"""Other ways to condense: half by chance, by cost, several benchmarks, more sources later."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import disco_eval as de
+from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, condense, update
+from disco_eval.calibration import CrossValidation, curve_sizes
+from disco_eval.io import open_answers, write_npz, write_table
+from disco_eval.joining import beside, together
+from disco_eval.select import selector
+from tests.conftest import population
+from tests.harness.conftest import DISCO, run
+
+
+def priced(seed: int = 0) -> Responses:
+    r = population(40, 200, graded=True)
+    cost = np.random.default_rng(seed).lognormal(4, 1, 200)
+    items = Items(r.items.ids, subtask=r.items.subtask, cost=cost)
+    return Responses(r.models, items, r.correct)
+
+
+# ---- half by chance --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("select", ["auto", "pds", "anchor_corr"])
+def test_half_of_mixed_anchors_are_drawn_by_chance(select):
+    r = population(40, 200)
+    small = condense(r, 21, select=select, mixed=True, rng=0, curve=False)
+    known = np.isfinite(small.anchors.chance)
+    assert (~known).sum() == 10
+    assert known.sum() == 11
+    assert small.anchors.weights.sum() == pytest.approx(1)
+    assert small.provenance["mixed"] is True
+    with pytest.raises(ValidationError, match="ask for at least 2"):
+        condense(r, 1, select=select, mixed=True, rng=0)
+
+
+def test_the_weighted_mean_over_mixed_anchors_holds_for_any_model():
+    """PDS takes the hard items; completed by chance, strangers' mean is right on average."""
+    r = population(40, 200, graded=True)
+    rng = np.random.default_rng(5)
+    new = Responses(Models(["n"]), r.items, (rng.random((1, 200)) < 0.5).astype(np.float32))
+    found = []
+    for seed in range(60):
+        pds = selector("pds")(r, 15, seed)
+        anchors = de.select.complete(r, pds, 30, seed)
+        found.append(float(new.grades(anchors.positions)[0] @ anchors.weights) - new.scores()[0])
+    assert abs(np.mean(found)) < 4 * np.std(found) / np.sqrt(60)
+
+
+# ---- cost ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("select", ["auto", "stratified", "sharp"])
+def test_a_budget_is_never_exceeded_and_nearly_spent(select):
+    r = priced()
+    for budget in (500.0, 2000.0, 6000.0):
+        anchors = selector(select)(r, 200, 0, cost_power=0.5, budget=budget)
+        spent = r.items.cost[anchors.positions].sum()
+        assert 0.5 * budget < spent <= budget
+    cheap = selector(select)(r, 30, 0, cost_power=1.0)
+    plain = selector(select)(r, 30, 0)
+    assert r.items.cost[cheap.positions].mean() < r.items.cost[plain.positions].mean()
+
+
+def test_for_the_same_money_heeding_costs_errs_less():
+    r = priced()
+    rng = np.random.default_rng(0)
+    new = Responses(Models([f"n{i}" for i in range(200)]), r.items, (rng.random((200, 200)) < 0.5).astype(np.float32))
+    error = {}
+    for power in (0.0, 0.5):
+        off = []
+        for seed in range(20):
+            a = selector("stratified")(r, 200, seed, cost_power=power, budget=2000.0)
+            off.append(new.grades(a.positions) @ a.weights - new.scores())
+        error[power] = float(np.sqrt(np.mean(np.square(off))))
+    assert error[0.5] < error[0.0]
+
+
+def test_costs_that_are_unknown_or_too_high_are_refused():
+    r = population(40, 200, graded=True)
+    with pytest.raises(ValidationError, match="the items have none"):
+        selector("auto")(r, 20, 0, cost_power=0.5)
+    with pytest.raises(ValidationError, match="a budget of 1 pays for"):
+        selector("auto")(priced(), 20, 0, budget=1.0)
+    with pytest.raises(ValidationError, match="cost_power must lie"):
+        selector("auto")(priced(), 20, 0, cost_power=2.0)
+
+
+def test_the_command_takes_a_column_and_says_what_is_saved(tmp_path):
+    write_table(priced(), tmp_path / "a.csv")
+    frame = pl.read_csv(tmp_path / "a.csv", infer_schema=False).rename({"cost": "tokens"})
+    frame.write_csv(tmp_path / "a.csv")
+    command = (DISCO, "condense", "a.csv", "--out", "c", "--cost", "tokens", "--budget", "2000", "--no-curve")
+    out = run(*command, cwd=tmp_path).stdout
+    assert "The anchors cost" in out
+    cost = de.load(tmp_path / "c").provenance["cost"]
+    assert 1000 < cost["anchors"] <= 2000
+    assert cost["all"] == pytest.approx(priced().items.cost.sum())
+    write_npz(population(), tmp_path / "b.npz")
+    line = run(DISCO, "condense", "b.npz", "--out", "d", "--cost", "tokens", cwd=tmp_path, status=2).stderr
+    assert "'b.npz' knows costs as 'cost' only" in line
+
+
+# ---- several benchmarks ----------------------------------------------------------------------------------------
+
+
+def two() -> dict[str, Responses]:
+    a, b = population(40, 100, graded=True), population(40, 60, graded=True, seed=1)
+    a = Responses(a.models, Items([f"a/{i}" for i in range(100)]), a.correct)
+    order = b.models.positions(a.models.ids[5:])  # another order, five models fewer
+    return {"a": a, "b": Responses(a.models.pick(slice(5, 40)), Items([f"b/{i}" for i in range(60)]), b.correct[order])}
+
+
+def test_several_benchmarks_are_one_with_an_estimate_each(tmp_path):
+    joined = together(two())
+    assert joined.n_models == 35
+    assert joined.n_items == 160
+    apart = [r.pick(models=r.models.positions(joined.models.ids)).scores() for r in two().values()]
+    np.testing.assert_allclose(joined.subtask_scores(), np.stack(apart, axis=1), atol=1e-12)
+    np.testing.assert_allclose(joined.scores(), np.mean(apart, axis=0), atol=1e-12)
+    for name, r in two().items():
+        write_npz(r, tmp_path / f"{name}.npz")
+    out = run(DISCO, "condense", "a.npz", "b.npz", "--out", "c", "--anchors", "40", cwd=tmp_path).stdout
+    assert "40 of 160 items of 'a+b'" in out
+    assert "2 subtasks are estimated too" in out
+    done = run(DISCO, "estimate", "c", "a.npz", "b.npz", "--json", cwd=tmp_path)
+    assert "5 models are in some of the files only" in done.stderr
+    estimates = json.loads(done.stdout)["estimates"]
+    assert len(estimates) == 35
+    assert [s["name"] for s in estimates[0]["subtasks"]] == ["a", "b"]
+    line = run(DISCO, "estimate", "c", "a.npz", cwd=tmp_path, status=2).stderr
+    assert "no answer for" in line
+
+
+def test_items_of_the_same_name_are_told_apart_by_their_benchmark():
+    parts = two()
+    same = {k: Responses(r.models, Items([str(i) for i in range(r.n_items)]), r.correct) for k, r in parts.items()}
+    assert together(same).items.ids[[0, -1]].tolist() == ["a/0", "b/59"]
+    with pytest.raises(ValidationError, match="60 items are in several files"):
+        beside(list(same.values()))
+
+
+def test_benchmarks_without_a_common_model_are_refused():
+    parts = two()
+    other = Responses(Models([f"x{i}" for i in range(35)]), parts["b"].items, parts["b"].correct)
+    with pytest.raises(AlignmentError, match="no model is in all"):
+        together({"a": parts["a"], "b": other})
+
+
+def test_probabilities_of_different_width_are_padded():
+    a, b = population(30, 50, 4), population(30, 40, 2, seed=0)
+    b = Responses(a.models, Items([f"b{i}" for i in range(40)], label=b.items.label), b.correct, b.probs)
+    joined = together({"a": a, "b": b})
+    assert joined.max_choices == 4
+    assert joined.items.n_choices.tolist() == [4] * 50 + [2] * 40
+    assert not np.asarray(joined.probs)[:, 50:, 2:].any()
+
+
+# ---- more sources later ----------------------------------------------------------------------------------------
+
+
+def test_an_update_keeps_the_anchors_and_learns_from_all(tmp_path):
+    everyone = population(60, 120)
+    small = condense(everyone.pick(models=slice(0, 30)), 20, rng=0, benchmark="toy")
+    larger = update(small, everyone, rng=0)
+    assert larger.anchors.ids.tolist() == small.anchors.ids.tolist()
+    assert larger.reserve.items.ids.tolist() == small.reserve.items.ids.tolist()
+    np.testing.assert_array_equal(larger.anchors.weights, small.anchors.weights)
+    assert larger.sources.n_models == 60
+    assert larger.provenance["anchors_of"] == small.provenance["created"]
+    answers = everyone.align(small.asked(12).ids)
+    assert len(larger.estimate(answers, more=12)) == 60
+    everyone.save(tmp_path / "all.zarr")
+    small.save(tmp_path / "c")
+    run(DISCO, "condense", "all.zarr", "--update", "c", "--out", "d", "--no-curve", cwd=tmp_path)
+    assert de.load(tmp_path / "d").estimate(everyone) == update(small, everyone, rng=0, curve=False).estimate(everyone)
+    line = run(DISCO, "condense", "all.zarr", "--update", "c", "--out", "e", "--anchors", "9", cwd=tmp_path, status=2)
+    assert "--update keeps the anchors" in line.stderr
+
+
+def test_an_update_uses_the_same_recipe():
+    everyone = population(60, 120)
+    few = everyone.pick(models=slice(0, 40))
+    small = condense(few, 20, select="jsd", predict="forest", predict_options={"n_components": 5}, rng=0, curve=False)
+    larger = update(small, everyone, rng=0, curve=False)
+    assert larger.score_model.name == small.score_model.name
+    assert larger.score_model.config() == small.score_model.config()
+    assert larger.provenance["select"] == small.provenance["select"]
+
+
+def test_updates_from_other_models_or_items_are_refused():
+    everyone = population(60, 120)
+    small = condense(everyone.pick(models=slice(0, 30)), 20, rng=0, curve=False)
+    with pytest.raises(AlignmentError, match=r"5 source models of 'benchmark' are not among the given ones"):
+        update(small, everyone.pick(models=slice(5, 60)))
+    with pytest.raises(AlignmentError, match="has 120 items, but answers to 119 came"):
+        update(small, everyone.pick(items=slice(0, 119)))
+
+
+# ---- the learning curve ----------------------------------------------------------------------------------------
+
+
+def test_the_curve_counts_source_models_and_ends_at_the_validation():
+    assert curve_sizes(32) == [25]
+    assert curve_sizes(31) == []
+    assert curve_sizes(1000) == [25, 50, 100, 200, 400]
+    r = population(60, 120, graded=True)
+    small = condense(r, 20, rng=0)
+    assert small.validation.curve[:, 0].tolist() == [25, 48]
+    assert small.validation.curve[-1, 1] == pytest.approx(small.validation.mae)
+    assert condense(r, 20, rng=0, curve=False).validation.curve.shape == (0, 3)
+    without = condense(r, 20, rng=0, curve=False).estimate(r)
+    assert without == small.estimate(r)  # the curve changes nothing else
+
+
+def test_more_sources_help_where_the_curve_falls():
+    v = condense(population(60, 120, graded=True), 20, rng=0).validation
+    falling = CrossValidation(**{**vars(v), "curve": np.array([[25, 0.04, 0.001], [50, 0.03, 0.001]])})
+    gain, clear = falling.more_sources()
+    assert clear
+    assert gain == pytest.approx(0.03 * 0.25)  # a quarter less with each doubling
+    flat = CrossValidation(**{**vars(v), "curve": np.array([[25, 0.03, 0.01], [50, 0.03, 0.01]])})
+    assert flat.more_sources() == (0.0, False)
+
+
+# ---- files -----------------------------------------------------------------------------------------------------
+
+
+def test_columns_can_be_named_for_tables_only(tmp_path):
+    write_npz(population(), tmp_path / "a.npz")
+    with pytest.raises(DiscoError, match="is no table"):
+        open_answers(tmp_path / "a.npz", columns={"cost": "tokens"})
+
+
+def test_comparing_is_a_method_too():
+    everyone = population(60, 200)
+    small = condense(everyone.pick(models=slice(0, 50)), 30, rng=0, curve=False)
+    a, b = (everyone.pick(models=slice(k, k + 1)) for k in (51, 52))
+    assert small.compare(a, b, margin=0.02) == de.compare(small, a, b, margin=0.02)

@@ -1,0 +1,174 @@
+"""Items in reserve, and the estimate that assumes nothing about a model."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+import disco_eval as de
+from disco_eval import AlignmentError, Items, Models, Responses, ValidationError, condense
+from disco_eval.io import write_npz
+from disco_eval.select import selector
+from disco_eval.select.reserve import draw_reserve
+from disco_eval.topup import TopUp
+from tests.conftest import population
+from tests.harness.conftest import DISCO, run
+
+
+def strangers(like: Responses, n: int = 40, seed: int = 3) -> Responses:
+    """Models that are right on items regardless of how hard they are: unlike every source."""
+    rng = np.random.default_rng(seed)
+    grades = (rng.random((n, like.n_items)) < rng.uniform(0.2, 0.9, n)[:, None]).astype(np.float32)
+    return Responses(Models([f"new-{i:02d}" for i in range(n)]), like.items, grades)
+
+
+def test_every_beginning_of_the_reserve_is_drawn_with_the_chance_it_says():
+    """Over many draws, the inverse chances of an item among the first ten add up to how often it was no anchor."""
+    r = population(20, 80, graded=True)
+    n = 800
+    found, free = np.zeros((n, 80)), np.ones((n, 80))
+    for seed in range(n):
+        anchors = selector("stratified")(r, 10, seed)
+        reserve = draw_reserve(r, anchors, 10_000 + seed)
+        at = r.items.positions(reserve.items.ids[:10])
+        free[seed, anchors.positions] = 0
+        assert not set(at) & set(anchors.positions)
+        found[seed, at] = len(reserve) / (10 * reserve.chance[:10])
+    z = (found - free).mean(axis=0) / ((found - free).std(axis=0) / np.sqrt(n))
+    assert np.abs(z).max() < 4.5
+    assert np.sqrt((z**2).mean()) < 1.3
+
+
+@pytest.mark.parametrize("select", ["auto", "pds"])
+def test_it_is_unbiased_and_its_intervals_hold_for_models_unlike_the_sources(select):
+    r = population(40, 300, graded=True)
+    new = strangers(r)
+    errors, held = [], []
+    for seed in range(25):
+        anchors = selector(select)(r, 20, seed)
+        reserve = draw_reserve(r, anchors, 10_000 + seed)
+        made = TopUp.fit(anchors, r.grades(anchors.positions), r.scores(), reserve, 60)
+        asked = new.align(reserve.items.ids[:60])
+        score, se = made.predict(new.grades(anchors.positions), asked.grades(), np.zeros(40, bool))
+        errors.append(score - new.scores())
+        held.append(np.abs(errors[-1]) <= made.quantile(0.9) * se)
+    spread = np.std(np.mean(errors, axis=1)) / 5
+    assert abs(np.mean(errors)) < 4 * spread + 1e-3
+    assert 0.86 < np.mean(held) < 0.95  # 1000 intervals of 25 draws
+
+
+def test_more_items_sharpen_it():
+    r = population(40, 300, graded=True)
+    new, anchors = strangers(r), selector("auto")(r, 20, 0)
+    reserve = draw_reserve(r, anchors, 10_000)
+    width = []
+    for more in (4, 20, 80):
+        made = TopUp.fit(anchors, r.grades(anchors.positions), r.scores(), reserve, more)
+        asked = new.align(reserve.items.ids[:more])
+        _, se = made.predict(new.grades(anchors.positions), asked.grades(), np.zeros(40, bool))
+        width.append(float(np.mean(se)))
+    assert width[0] > width[1] > width[2]
+
+
+def test_all_items_asked_leave_no_doubt():
+    r = population(30, 60, graded=True)
+    anchors = selector("pds")(r, 20, 0)
+    reserve = draw_reserve(r, anchors, 10_000)
+    assert len(reserve) == 40
+    made = TopUp.fit(anchors, r.grades(anchors.positions), r.scores(), reserve, 40)
+    new = strangers(r, 5)
+    score, _ = made.predict(new.grades(anchors.positions), new.align(reserve.items.ids).grades(), np.zeros(5, bool))
+    np.testing.assert_allclose(score, new.scores(), atol=0.03)  # weights differ, so shares are not quite the weights
+
+
+def test_leaked_anchors_count_for_themselves_only():
+    r = population(40, 300, graded=True)
+    anchors = selector("auto")(r, 30, 0)
+    reserve = draw_reserve(r, anchors, 10_000)
+    made = TopUp.fit(anchors, r.grades(anchors.positions), r.scores(), reserve, 60)
+    new = strangers(r)
+    right, asked = np.ones((40, 30)), new.align(reserve.items.ids[:60]).grades()
+    fooled, _ = made.predict(right, asked, np.zeros(40, bool))
+    aware, _ = made.predict(right, asked, np.ones(40, bool))
+    off = [np.abs(x - new.scores()).mean() for x in (fooled, aware)]
+    assert off[1] < off[0] / 2
+
+
+@pytest.fixture(scope="module")
+def small():
+    return condense(population(40, 200), 20, rng=0, benchmark="toy")
+
+
+def test_alarmed_models_take_it_and_others_where_it_is_sharper(small):
+    r = population(40, 200)
+    high = Responses(Models(["stranger"]), r.items, np.ones((1, 200), np.float32), _certain(r))
+    plain, topped = small.estimate(high)[0], small.estimate(high, more=40)[0]
+    assert "outside-range" in plain.flags
+    assert plain.more == 0
+    assert topped.more == 40
+    assert topped.flags == plain.flags
+    assert abs(topped.score - 1) <= abs(plain.score - 1)
+    for before, after in zip(small.estimate(r), small.estimate(r, more=40), strict=True):
+        own = set(before.flags) - {"source-model"}
+        if not own and not after.more:
+            assert (after.score, after.low, after.high) == (before.score, before.low, before.high)
+
+
+def _certain(r):
+    p = np.zeros((1, r.n_items, r.max_choices))
+    p[0, np.arange(r.n_items), r.items.label] = 1
+    return p
+
+
+def test_what_is_asked_and_what_is_missing(small):
+    asked = small.asked(12)
+    assert asked.ids.tolist() == [*small.anchors.ids.tolist(), *small.reserve.items.ids[:12].tolist()]
+    r = population(40, 200)
+    only = r.align(small.anchors.ids)
+    with pytest.raises(
+        AlignmentError, match=r"no answer for 12 of the 12 more items of 'toy': .*disco anchors --more 12"
+    ):
+        small.estimate(only, more=12)
+    with pytest.raises(ValidationError, match=r"1000 more items were asked for; the condensation keeps 80 in reserve"):
+        small.asked(1000)
+    with pytest.raises(ValidationError, match="2 more items"):
+        small.estimate(r, more=2)
+    other = Items(r.items.ids, digest=["x"] * 200, label=r.items.label, n_choices=r.items.n_choices)
+    mixed = Responses(r.models, other, r.correct, r.probs)
+    with pytest.raises(AlignmentError, match="prompt"):
+        small.estimate(mixed, more=12)
+
+
+def test_a_benchmark_of_anchors_alone_keeps_nothing_in_reserve():
+    everything = condense(population(24, 20), 20, rng=0, predict="direct")
+    assert everything.reserve is None
+    with pytest.raises(ValidationError, match="keeps no items in reserve"):
+        everything.estimate(population(24, 20), more=5)
+
+
+def test_the_commands_name_the_items_and_use_their_answers(small, tmp_path):
+    small.save(tmp_path / "c")
+    r = population(40, 200)
+    high = Responses(Models(["stranger"]), r.items, np.ones((1, 200), np.float32), _certain(r))
+    write_npz(high.align(small.anchors.ids), tmp_path / "a.npz")
+    first = json.loads(run(DISCO, "estimate", "c", "a.npz", "--json", cwd=tmp_path).stdout)
+    assert first["more_items"] == small.reserve.items.ids[:20].tolist()
+    assert "20 more items would give" in run(DISCO, "estimate", "c", "a.npz", cwd=tmp_path).stdout
+    listed = run(DISCO, "anchors", "c", "--more", "20", cwd=tmp_path).stdout.split()
+    assert listed == [*small.anchors.ids.tolist(), *first["more_items"]]
+    write_npz(high.align(first["more_items"]), tmp_path / "b.npz")  # the further answers in a file of their own
+    second = json.loads(run(DISCO, "estimate", "c", "a.npz", "b.npz", "--more", "20", "--json", cwd=tmp_path).stdout)
+    assert second["estimates"][0]["more"] == 20
+    assert "more_items" not in second
+    expected = small.estimate(high, more=20)[0]
+    assert second["estimates"][0]["score"] == expected.score
+    line = run(DISCO, "estimate", "c", "a.npz", "--more", "20", cwd=tmp_path, status=2).stderr
+    assert "no answer for 20 of the 20 more items" in line
+
+
+def test_reserves_survive_saving(small, tmp_path):
+    small.save(tmp_path / "c")
+    back, r = de.load(tmp_path / "c"), population(40, 200)
+    assert back.estimate(r, more=40) == small.estimate(r, more=40)
+    assert subprocess.run([DISCO, "info", str(tmp_path / "c")], capture_output=True).returncode == 0
