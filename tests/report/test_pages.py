@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from disco_eval import DiscoError, FormatError, condense, load, study
-from disco_eval.report import page, pages, parts, record
+from disco_eval.report import condensed, page, pages, parts, record
 from disco_eval.studies.predictions import from_table
 from tests.cli.test_cli import disco, refused
 from tests.conftest import population
@@ -32,7 +32,7 @@ def kept(tmp_path_factory):
 
 def test_the_answer_comes_first(kept, tmp_path):
     c, _ = kept
-    made = pages.condensation_page(c, "toy-20")
+    made = condensed.condensation_page(c, "toy-20")
     shown = {fact.question: fact.figure for fact in made.facts}
     assert shown["How far off?"] == f"{100 * c.validation.mae:.2f} points"
     assert shown["How sure?"] == f"± {100 * c.validation.half_width(0.9):.1f} points"
@@ -47,7 +47,7 @@ def test_the_answer_comes_first(kept, tmp_path):
 
 def test_what_is_drawn_is_what_was_found(kept, tmp_path):
     c, _ = kept
-    file = page.write_page(pages.condensation_page(c, "toy-20"), tmp_path / "r.html")
+    file = page.write_page(condensed.condensation_page(c, "toy-20"), tmp_path / "r.html")
     data = content(file)["data"]
     left_out = {row[0]: row[1:] for row in data["left-out-sources"]["rows"]}
     for m, truth, estimate in zip(c.sources.models.ids, c.validation.truth, c.validation.estimate, strict=True):
@@ -65,6 +65,24 @@ def test_what_is_drawn_is_what_was_found(kept, tmp_path):
     assert best[5] == pytest.approx(c.sources.label_probs()[name, column], abs=1e-3)
 
 
+def test_subtasks_are_shown_with_their_errors(kept, tmp_path):
+    c, r = kept
+    data = content(page.write_page(condensed.condensation_page(c, "toy-20"), tmp_path / "r.html"))["data"]
+    shown = {row[0]: row[1:] for row in data["subtask-errors"]["rows"]}
+    for k, name in enumerate(c.subtask_names):
+        assert shown[name][0] == pytest.approx(100 * np.abs(c.validation.subtask_error[:, k]).mean(), abs=1e-3)
+        assert shown[name][1] == (c.items.subtask == name).sum()
+    for n_models in (1, 3):
+        estimates = c.estimate(r.pick(models=np.arange(30, 30 + n_models)))
+        about = {"condensation": record.summary(c), "command": "", **record.estimates_record(c, estimates, 0.9)}
+        data = content(page.write_page(pages.estimates_page(about), tmp_path / "e.html"))["data"]["subtask-estimates"]
+        best = max(estimates, key=lambda e: e.score)
+        column = data["columns"].index("estimate" if n_models == 1 else best.model)
+        assert {row[0]: row[column] for row in data["rows"]} == {
+            s.name: pytest.approx(100 * s.score, abs=1e-2) for s in best.subtasks
+        }
+
+
 def test_coverage_is_calibrated_on_other_folds(kept):
     v = kept[0].validation
     found = dict(parts.left_out_coverage(v))
@@ -77,7 +95,8 @@ def test_coverage_is_calibrated_on_other_folds(kept):
 
 
 def test_only_our_own_scripts_may_run(kept, tmp_path):
-    text = page.write_page(pages.condensation_page(kept[0], "toy-20"), tmp_path / "r.html").read_text(encoding="utf-8")
+    file = page.write_page(condensed.condensation_page(kept[0], "toy-20"), tmp_path / "r.html")
+    text = file.read_text(encoding="utf-8")
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[1].replace("&#39;", "'")
     assert policy.startswith("default-src 'none'")
     assert "unsafe-eval" not in policy
@@ -100,7 +119,7 @@ def test_the_libraries_are_those_that_were_licensed():
 def test_a_large_report_stays_small(tmp_path):
     r = population(400, 100)
     c = condense(r, 100, predict="ridge", select="jsd", n_folds=2, rng=0)
-    assert page.write_page(pages.condensation_page(c, "large"), tmp_path / "c.html").stat().st_size < 3e6
+    assert page.write_page(condensed.condensation_page(c, "large"), tmp_path / "c.html").stat().st_size < 3e6
     rng = np.random.default_rng(0)
     keys = [
         (b, f"method {m}", s, run, n, f"a-model-with-a-long-name-{i:04d}")

@@ -17,6 +17,7 @@ from ..errors import DiscoError
 
 if TYPE_CHECKING:
     from ..condensing import Progress
+    from ..studies import Predictions
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")]
@@ -127,6 +128,20 @@ def progress() -> Iterator[Progress]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None)
         yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+def print_study(predictions: Predictions) -> None:
+    """A study's tables: drawn to the terminal's width, or in markdown where output is piped."""
+    from ..report.tables import cells, markdown, tables
+
+    for table in tables(predictions):
+        if not sys.stdout.isatty():
+            print(markdown(table))
+            continue
+        for benchmark in table.benchmarks:
+            where = ", ".join(w for w in (benchmark, f"split {table.split or 'given'}") if w)
+            columns = ["selection", "prediction", "MAE (points)", "rank"]
+            print_table(f"{where}, {table.n_anchors} anchors", columns, cells(table, benchmark), left=2)
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: int = 1) -> None:

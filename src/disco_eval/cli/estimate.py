@@ -121,7 +121,7 @@ def show(c: Condensation, estimates: list[Estimate], level: float, as_json: bool
 
 def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
     from ..calibration import FLAGS, OF_SOURCES
-    from ..report.record import more_items
+    from ..report.record import more_wanted
 
     own = {e.model: [f for f in e.flags if f not in OF_SOURCES] for e in estimates}
     rows = [
@@ -138,7 +138,7 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
         print(f"{flag}: {FLAGS[flag]}.")
     if (k := max((e.more for e in estimates), default=0)) > 0:
         print(f"Rests on {k} more items, drawn by chance, where a model is alarmed or that is sharper.")
-    if (k := len(more_items(c, estimates))) > 0:
+    if (k := more_wanted(c, estimates)) > 0:
         print(f"{k} more items would give an estimate that assumes nothing about the model: disco anchors --more {k}")
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from .common import Json, print_json
+from .common import Json, print_json, print_study
 
 
 class _OrFolder(TyperGroup):
@@ -52,8 +52,7 @@ def page(
 @app.command("tables", epilog="Example: **disco report tables study**")
 def tables(study: Study, out: Out = None, as_json: Json = False) -> None:
     """Write a study's tables as markdown and LaTeX in the paper's layout, and all numbers as CSV."""
-    from ..report.tables import markdown, write_tables
-    from ..report.tables import tables as make
+    from ..report.tables import write_tables
     from ..studies import read_predictions
 
     predictions = read_predictions(study)
@@ -61,8 +60,7 @@ def tables(study: Study, out: Out = None, as_json: Json = False) -> None:
     if as_json:
         print_json({"files": [str(f) for f in written], "summary": predictions.summary().to_dicts()})
         return
-    for table in make(predictions):
-        print(markdown(table))
+    print_study(predictions)
     print(f"Written: {', '.join(str(f) for f in written)}")
 
 
@@ -71,6 +69,9 @@ def figures(
     study: Study,
     out: Out = None,
     kind: Annotated[str, typer.Option("--format", help="svg, png or pdf.")] = "svg",
+    width: Annotated[
+        str, typer.Option("--width", help="column (3.35 inches) or page (7): drawn for that size, text of 7 points.")
+    ] = "page",
     as_json: Json = False,
 ) -> None:
     """Draw a study's figures: scatter of scores, of ranks, curves over anchors, calibration."""
@@ -78,7 +79,7 @@ def figures(
     from ..studies import read_predictions
 
     folder = study if study.is_dir() else study.parent
-    written = write_figures(read_predictions(study), folder, out or _beside(study, "figures"), kind)
+    written = write_figures(read_predictions(study), folder, out or _beside(study, "figures"), kind, width)
     if as_json:
         print_json({"files": [str(f) for f in written]})
         return

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import DiscoError
-from .common import Json, Memory, Scheduler, Seed, keep, print_json, progress, say, store_name
+from .common import Json, Memory, Scheduler, Seed, keep, print_json, print_study, progress, say, store_name
 
 
 def study(
@@ -68,7 +68,6 @@ def study(
     import numpy as np
 
     from ..io import open_answers
-    from ..report.tables import markdown, tables
     from ..resources import limited, on_cluster
     from ..studies.plans import split_plans
     from ..studies.presets import metabench_times, request
@@ -96,6 +95,5 @@ def study(
         print_json({"out": str(out), "summary": predictions.summary().to_dicts()})
         return
     print(f"{out}: mean ± standard deviation over {runs} runs\n")
-    for table in tables(predictions):
-        print(markdown(table))
+    print_study(predictions)
     print(f"Report: {out / 'report.html'}. Next: disco report tables {out}; disco report figures {out}")

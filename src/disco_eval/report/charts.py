@@ -10,6 +10,8 @@ Spec = dict[str, Any]
 INK, SOFT, LINE, PAPER = "var(--ink)", "var(--soft)", "var(--line)", "var(--paper)"
 MAIN, WARN = "var(--c0)", "var(--c1)"
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+_BARE = {"labels": False, "ticks": False, "domain": False, "grid": False}
+_GRADIENT = {"gradientLength": 140, "labelColor": "#808080"}
 _INTERVAL = [("estimate", ".1f"), ("low", ".1f"), ("high", ".1f")]
 _TITLES = {
     "model": "model", "truth": "true %", "estimate": "estimate %", "low": "low %", "high": "high %",
@@ -20,10 +22,10 @@ _TITLES = {
 }  # fmt: skip
 
 
-def forest(*, with_truth: bool, flagged: bool) -> Spec:
-    """Every model's estimate with its interval, best first; a cross-stroke where its true score lies."""
-    y = {"field": "model", "type": "nominal", "sort": None, "title": None, "axis": {"grid": False, "domain": False}}
-    tip = _tip([("model", None), *_INTERVAL, *([("truth", ".1f"), ("error", "+.1f")] if with_truth else [])], flagged)
+def forest(name: str = "model", *, with_truth: bool, flagged: bool) -> Spec:
+    """Everyone's estimate with its interval, best first; a cross-stroke where its true score lies."""
+    y = {"field": name, "type": "nominal", "sort": None, "title": None, "axis": {"grid": False, "domain": False}}
+    tip = _tip([(name, None), *_INTERVAL, *([("truth", ".1f"), ("error", "+.1f")] if with_truth else [])], flagged)
     colour = _flag_colour(flagged)
 
     def across(field: str) -> Spec:
@@ -71,21 +73,66 @@ def against(limits: tuple[float, float], *, intervals: bool, flagged: bool, heig
 
 def heat(n_models: int) -> Spec:
     """Answers of models (down, best first) to anchors (across, hard to easy)."""
-    tip = _tip([("model", None), ("truth", ".1f"), ("item", None), ("value", ".2f")], False)
-    bare = {"labels": False, "ticks": False, "domain": False, "grid": False}
+    names = {"name": "model", "number": "true %", "column": "item", "value": "answer"}
     encoding = {
-        "x": {"field": "place", "type": "ordinal", "axis": {**bare, "title": "anchors, hard to easy →"}},
-        "y": {"field": "row", "type": "ordinal", "axis": {**bare, "title": "← source models, best on top"}},
+        "x": {"field": "place", "type": "ordinal", "axis": {**_BARE, "title": "anchors, hard to easy →"}},
+        "y": {"field": "row", "type": "ordinal", "axis": {**_BARE, "title": "← source models, best on top"}},
         "color": {
             "field": "value",
             "type": "quantitative",
             "scale": {"scheme": "cividis", "domain": [0, 1]},
-            "legend": {"title": "right answer (0 to 1)", "gradientLength": 140, "labelColor": "#808080"},
+            "legend": _GRADIENT | {"title": "right answer (0 to 1)"},
         },
-        "tooltip": tip,
+        "tooltip": [{"field": k, "title": v} for k, v in names.items()],
     }
     return _spec(
         {"step": max(1, min(8, 420 // n_models))}, mark={"type": "rect"}, encoding=encoding, usermeta={"matrix": True}
+    )
+
+
+def subtask_heat(n_subtasks: int) -> Spec:
+    """Scores of models (across) in subtasks (down)."""
+    names = {"column": "model", "name": "subtask", "value": "estimate %", "number": "anchors"}
+    encoding = {
+        "x": {"field": "place", "type": "ordinal", "axis": {**_BARE, "title": "models, best to worst →"}},
+        "y": {
+            "field": "name",
+            "type": "nominal",
+            "sort": None,
+            "title": None,
+            "axis": {"ticks": False, "domain": False, "grid": False},
+        },
+        "color": {
+            "field": "value",
+            "type": "quantitative",
+            "scale": {"scheme": "cividis"},
+            "legend": _GRADIENT | {"title": "estimate (%)"},
+        },
+        "tooltip": [{"field": k, "title": v} for k, v in names.items()],
+    }
+    height = {"step": max(12, min(24, 600 // n_subtasks))}
+    return _spec(height, mark={"type": "rect"}, encoding=encoding, usermeta={"matrix": True})
+
+
+def sources() -> Spec:
+    """Error over the number of source models, with its standard error."""
+    x = {**_quantity("n_sources", "source models"), "scale": {"zero": False}}
+    y = {**_quantity("mae_pp", "mean error (points)"), "scale": {"zero": True}}
+    tip = [{"field": "n_sources", "title": "sources"}, {"field": "mae_pp", "title": "mean error", "format": ".2f"}]
+    return _spec(
+        300,
+        transform=[
+            {"calculate": "datum.mae_pp - datum.se_pp", "as": "from"},
+            {"calculate": "datum.mae_pp + datum.se_pp", "as": "to"},
+        ],
+        encoding={"x": x},
+        layer=[
+            {"mark": {"type": "rule", "color": MAIN}, "encoding": {"y": {**y, "field": "from"}, "y2": {"field": "to"}}},
+            {
+                "mark": {"type": "line", "color": MAIN, "point": {"size": 60, "filled": True}},
+                "encoding": {"y": y, "tooltip": tip},
+            },
+        ],
     )
 
 

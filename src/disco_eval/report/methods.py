@@ -29,7 +29,7 @@ _SUMMARY = (
 )
 
 
-def study_page(predictions: Predictions, name: str, *, command: str = "", made_by: str = "", created: str = "") -> Page:
+def study_page(predictions: Predictions, name: str, *, command: str = "", created: str = "") -> Page:
     """Which method is how far off, on which benchmark and split."""
     summary, table = predictions.summary(), predictions.table
     best = summary.sort("mae_pp").row(0, named=True)
@@ -60,7 +60,7 @@ def study_page(predictions: Predictions, name: str, *, command: str = "", made_b
     ]
     title = f"{n_methods} methods on {where}"
     lead = "Error and rank agreement on models held out, for every method and number of anchors."
-    return Page(title, lead, facts, sections, (), provenance, command, made_by)
+    return Page(title, lead, facts, sections, (), provenance, command, parts.MADE_BY)
 
 
 def errors_table(predictions: Predictions) -> Table:

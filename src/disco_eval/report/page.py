@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -54,6 +54,8 @@ COLUMNS = {  # what a column is called, and how many decimals it shows; scores a
     "chance": ("chance %", 1),
     "right": ("sources right %", 1),
     "tells": ("agreement with the score", 2),
+    "n_sources": ("sources", 0),
+    "se_pp": ("± se", 2),
     "step": ("step", 0),
     "checkpoint": ("checkpoint", 0),
     "seconds": ("seconds", 1),
@@ -141,7 +143,7 @@ class Page:
     warnings: Sequence[str] = ()
     provenance: Sequence[tuple[str, str]] = ()
     command: str = ""
-    made_by: str = field(default="")
+    made_by: str = ""
 
 
 def label(column: str) -> str:

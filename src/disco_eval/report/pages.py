@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .. import __version__
 from ..artifact import JSON as CONDENSATION
 from ..artifact import load
-from ..condensation import Condensation
 from ..errors import DiscoError, FormatError
 from ..harness.watch import TABLE as CHECKPOINTS
 from ..harness.watch import read_points
-from ..store import open_responses
 from ..studies.predictions import FILE as PREDICTIONS
-from ..studies.predictions import Predictions, read_predictions
-from . import charts, parts, record
-from .methods import errors_table, study_page
+from ..studies.predictions import read_predictions
+from . import charts, parts, record, subtasks
+from .condensed import condensation_page, demo_page
+from .methods import study_page
 from .page import Data, Fact, Figure, Page, Section, Table, Value, write_page
-from .parts import Estimated
+from .parts import MADE_BY, Estimated
 
 REPORT = "report.html"
-MADE_BY = f"Made by disco-eval {__version__}"
 
 
 def report(path: str | Path, out: str | Path | None = None, *, name: str | None = None) -> Path:
@@ -52,7 +48,7 @@ def page_of(path: Path, name: str) -> Page:
     if (path / CONDENSATION).is_file():
         return condensation_page(load(path), name)
     if (path / PREDICTIONS).is_file() or (path.is_file() and path.suffix in (".parquet", ".csv")):
-        return study_page(read_predictions(path), name, made_by=MADE_BY)
+        return study_page(read_predictions(path), name)
     if (path / CHECKPOINTS).is_file():
         return _watch(path, {"condensation": None, "level": None})
     raise DiscoError(
@@ -63,7 +59,7 @@ def page_of(path: Path, name: str) -> Page:
 
 def _of_record(path: Path, about: dict[str, Any]) -> Page:
     makers: dict[str, Callable[[Path, dict[str, Any]], Page]] = {
-        "demo": _demo,
+        "demo": demo_page,
         "study": _study,
         "watch": _watch,
         "estimates": lambda _, found: estimates_page(found),
@@ -77,147 +73,11 @@ def _of_record(path: Path, about: dict[str, Any]) -> Page:
         ) from None
 
 
-# ---- condensation ----------------------------------------------------------------------------------------------
-
-
-def condensation_page(c: Condensation, name: str) -> Page:
-    """What was kept of a benchmark, and what error to expect."""
-    about, v = record.summary(c), c.validation
-    n_items = about["n_items"]
-    ratio = v.mae / v.direct_mae if v.direct_mae else 1.0
-    found = [
-        Estimated(str(m), 100 * e, 100 * e, 100 * e, 100 * t)
-        for m, e, t in zip(c.sources.models.ids.tolist(), v.estimate.tolist(), v.truth.tolist(), strict=True)
-    ]
-    trust = Section(
-        "error",
-        "What error to expect",
-        [f"Every source model was estimated by a condensation made without it ({v.n_folds} folds)."],
-        [
-            parts.truth_figure(
-                "left-out", "Source models, each left out", found, parts.limits_of(found), intervals=False
-            )
-        ],
-        [Table("Every left-out source", _left_out(found))],
-    )
-    inside = parts.left_out_coverage(v)
-    sections = [
-        trust,
-        *([parts.coverage(inside, "left-out source models", len(v.truth))] if inside else []),
-        parts.anchors(c),
-        *filter(None, [parts.cost(about)]),
-    ]
-    facts = [
-        Fact("What was condensed?", c.benchmark, f"{parts.count_of(n_items)} items, to {len(c.anchors)} anchors."),
-        parts.error_fact(about),
-        Fact("How sure?", f"± {about['half_width_90_pp']:.1f} points", "holds 90 % of left-out source models."),
-        parts.cost_fact(about),
-    ]
-    better = f"{1 / ratio:.1f} times better than" if ratio < 0.95 else "no better than"
-    return Page(
-        f"{c.benchmark}, condensed to {len(c.anchors)} items",
-        f"A new model's score on all {parts.count_of(n_items)} items, estimated from {len(c.anchors)}: "
-        f"about {about['mae_pp']:.2f} points off, {better} as many random items.",
-        facts,
-        sections,
-        parts.flag_words([Estimated("", 0, 0, 0, flags=c.source_flags)]),
-        parts.made_from(about),
-        _condense_command(c, name),
-        MADE_BY,
-    )
-
-
-def _left_out(found: list[Estimated]) -> Data:
-    rows: list[tuple[Value, ...]] = [
-        (e.model, parts.short(e.truth), parts.short(e.estimate), parts.short(e.error)) for e in found
-    ]
-    return Data("left-out-sources", ("model", "truth", "estimate", "error"), rows)
-
-
-def _condense_command(c: Condensation, name: str) -> str:
-    p = c.provenance
-    words = ["disco", "condense", "ANSWERS", "--out", name, "--anchors", str(len(c.anchors)), "--name", c.benchmark]
-    for step in ("select", "predict"):
-        chosen = dict(p.get(step) or {})
-        words += [f"--{step}", str(chosen.pop("name", "auto"))]
-        for k, value in chosen.items():
-            words += [f"--{step}-opt", f"{k}={','.join(value) if isinstance(value, list) else value}"]
-    seed = ["--seed", str(p["seed"])] if p.get("seed") is not None else []
-    return shlex.join([*words, *seed])
-
-
-# ---- demo ------------------------------------------------------------------------------------------------------
-
-
-def _demo(path: Path, about: dict[str, Any]) -> Page:
-    predictions = read_predictions(path)
-    c = load(path / about["condensation"])
-    zoo = open_responses(path / about["responses"])
-    sources = set(c.sources.models.ids.tolist())
-    unseen = zoo.pick(models=[k for k, m in enumerate(zoo.models.ids.tolist()) if m not in sources])
-    truth = unseen.scores()
-    found = [
-        Estimated(e.model, 100 * e.score, 100 * e.low, 100 * e.high, 100 * float(t), e.flags, e.nearest)
-        for e, t in zip(c.estimate(unseen), truth, strict=True)
-    ]
-    inside = []
-    for level in parts.LEVELS:
-        spans = np.array([(e.low, e.high) for e in c.estimate(unseen, level)])
-        inside.append((level, float(((spans[:, 0] <= truth) & (truth <= spans[:, 1])).mean())))
-    made, n = record.summary(c), len(found)
-    n_items = made["n_items"]
-    summary = predictions.summary()
-    own, plain = summary.row(0, named=True), f"{summary['mae_pp'][2]:.2f}"
-    within = sum(e.low <= (e.truth or 0) <= e.high for e in found)
-    half = float(np.mean([(e.high - e.low) / 2 for e in found]))
-    facts = [
-        Fact("What was predicted?", f"{n} models' scores", f"on all {n_items:,} items. None of them was seen before."),
-        Fact("How far off?", f"{own['mae_pp']:.2f} points", f"on average; the mean of random items: {plain}."),
-        Fact("How sure?", f"± {half:.1f} points", f"90 % interval: it holds the truth for {within} of {n}."),
-        parts.cost_fact(made),
-    ]  # fmt: skip
-    return Page(
-        f"{n} models scored from {made['n_anchors']} of {n_items:,} items",
-        f"Each model answered {made['n_anchors']} digits; disco-eval estimated its accuracy on all {n_items:,}. "
-        "We know the truth, so here is how well that went.",
-        facts,
-        [
-            parts.estimates(found, 0.9),
-            _demo_methods(predictions, found),
-            parts.coverage(inside, "models never seen", n),
-            parts.anchors(c),
-            *filter(None, [parts.cost(made)]),
-        ],
-        parts.flag_words(found),
-        [*parts.made_from(made), ("Held out", f"{n} models, drawn at random")],
-        about["command"],
-        MADE_BY,
-    )
-
-
-def _demo_methods(predictions: Predictions, found: list[Estimated]) -> Section:
-    first = predictions.table.filter(split=predictions.table["split"][0])
-    groups = [
-        (str(name), [Estimated(r["model"], 100 * r["estimate"], 0, 0, 100 * r["truth"]) for r in part.to_dicts()])
-        for (name,), part in first.group_by("method", maintain_order=True)
-    ]
-    limits = parts.limits_of([e for _, part in groups for e in part])
-    figures = [parts.truth_figure("truth", groups[0][0], found, limits, intervals=True)]
-    figures += [
-        parts.truth_figure(f"truth-{k}", name, part, limits, intervals=False)
-        for k, (name, part) in enumerate(groups[1:], 1)
-    ]
-    words = ["On the line, estimate and truth are equal. Every method had as many items."]
-    return Section("truth", "True against estimated", words, figures, [errors_table(predictions)])
-
-
 # ---- study, watch, estimates, comparison -----------------------------------------------------------------------
 
 
 def _study(path: Path, about: dict[str, Any]) -> Page:
-    return study_page(
-        read_predictions(path), about["title"], command=about["command"], made_by=MADE_BY, created=about["created"]
-    )
+    return study_page(read_predictions(path), about["title"], command=about["command"], created=about["created"])
 
 
 def _watch(path: Path, about: dict[str, Any]) -> Page:
@@ -284,12 +144,19 @@ def estimates_page(about: dict[str, Any]) -> Page:
         f"{whose} on {made['benchmark']}",
         f"Scores on the whole benchmark, estimated from the answers to {made['n_anchors']} items.",
         facts,
-        [parts.estimates(found, level)],
+        [
+            parts.estimates(found, level),
+            *subtasks.estimated([(e["model"], e.get("subtasks", [])) for e in _best_first(about["estimates"])]),
+        ],
         parts.flag_words(found),
         parts.made_from(made),
         about["command"],
         MADE_BY,
     )
+
+
+def _best_first(estimates: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(estimates, key=lambda e: -e["score"])
 
 
 _VERDICTS = {

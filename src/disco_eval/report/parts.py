@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import __version__
 from ..calibration import FLAGS, OF_SOURCES, CrossValidation
 from ..condensation import Condensation
 from ..numerics.intervals import symmetric_quantile
@@ -19,6 +20,7 @@ from .page import Data, Fact, Figure, Section, Table, Value
 
 Array = NDArray[Any]
 
+MADE_BY = f"Made by disco-eval {__version__}"
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 WHY = {
     "auto": "drawn by chance at even steps from hard to easy items, leaning to those that tell more about the score",
@@ -259,9 +261,8 @@ def cost_fact(about: dict[str, Any]) -> Fact:
     if not n_items:
         return Fact("What does it cost?", f"{n_anchors:,} items", "for each model.")
     share = 100 * (1 - n_anchors / n_items)
-    return Fact(
-        "What does it cost?", f"{n_anchors:,} of {n_items:,} items", f"for each model: {share:.0f} % less work."
-    )
+    words = f"for each model: {share:.0f} % less work, once {about['n_sources']:,} models were evaluated in full."
+    return Fact("What does it cost?", f"{n_anchors:,} of {n_items:,} items", words)
 
 
 def error_fact(about: dict[str, Any]) -> Fact:

@@ -48,16 +48,16 @@ def estimate_record(e: Estimate) -> dict[str, Any]:
 
 
 def estimates_record(c: Condensation, estimates: Sequence[Estimate], level: float) -> dict[str, Any]:
-    """What ``disco estimate --json`` and ``disco run --json`` print; ``more_items`` where a model is alarmed."""
+    """What ``disco estimate --json`` and ``disco run --json`` print."""
     record = {"benchmark": c.benchmark, "level": level, "estimates": [estimate_record(e) for e in estimates]}
-    wanted = more_items(c, estimates)
-    return record | ({"more_items": wanted} if wanted else {})
+    wanted = more_wanted(c, estimates)
+    return record | ({"more_items": c.reserve.items.ids[:wanted].tolist()} if wanted and c.reserve else {})
 
 
-def more_items(c: Condensation, estimates: Sequence[Estimate]) -> list[str]:
-    """The items to ask next where a model is alarmed and none were asked: as many as there are anchors; else none."""
+def more_wanted(c: Condensation, estimates: Sequence[Estimate]) -> int:
+    """How many more items to ask for: as many as there are anchors, where an alarmed model had none; else 0."""
     alarmed = any(set(e.flags) - {"source-model"} and not e.more for e in estimates)
-    return [] if c.reserve is None or not alarmed else c.reserve.items.ids[: len(c.anchors)].tolist()
+    return min(len(c.anchors), len(c.reserve)) if alarmed and c.reserve is not None else 0
 
 
 def summary(c: Condensation) -> dict[str, Any]:

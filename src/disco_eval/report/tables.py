@@ -182,6 +182,17 @@ def markdown(table: Table) -> str:
     return "\n".join([title, "", *lines]) + "\n"
 
 
+def cells(table: Table, benchmark: str) -> list[list[str]]:
+    """Selection, prediction, MAE and rank of every method on one benchmark, as `markdown` has them."""
+    found = []
+    for row in table.rows:
+        counts = row.other_counts(table.n_anchors)
+        mark = f" ({counts} anchors)" if counts else ""
+        pair = [_pm(row, benchmark, "mae", 2), _pm(row, benchmark, "spearman", 3)]
+        found.append([row.selection + mark, row.prediction, *pair])
+    return found
+
+
 def latex(table: Table) -> str:
     """The table in LaTeX (booktabs, multirow) as the paper sets it: best of a column bold, approaches ruled apart."""
     width = 2 * len(table.benchmarks)

@@ -32,10 +32,10 @@
     return rows.map((row) => Object.fromEntries(row.map((value, k) => [columns[k], value])));
   }
 
-  /** A matrix (a row for each model: its name, its score, a column for each item) as one record for each cell. */
+  /** A matrix (a row each: its name, a number, then a column for each thing) as one record for each cell. */
   function cells({ columns, rows }) {
     return rows.flatMap((row, r) =>
-      row.slice(2).map((value, k) => ({ row: r, model: row[0], truth: row[1], place: k, item: columns[k + 2], value })));
+      row.slice(2).map((value, k) => ({ row: r, name: row[0], number: row[1], place: k, column: columns[k + 2], value })));
   }
 
   async function draw(place) {
