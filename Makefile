@@ -5,18 +5,27 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 MODELS ?= 240
 
-.PHONY: demo test check format bench venv clean
+.PHONY: browser docs demo test check format bench venv clean
 
 demo: $(VENV)/.core  ## condense a real benchmark and estimate models it has never met
 	$(BIN)/disco demo --out disco-demo --models $(MODELS)
 
-test: check  ## lint, types, tests, and the README's code
+test: check browser  ## lint, types, tests, and the README's code
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(VENV)/.all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+browser:  # the reports' tests open them in Chromium
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } || { \
+		echo "The tests of reports need Chromium or Google Chrome; install one and run make test again" >&2; exit 1; }
+
+docs: $(VENV)/.all  ## the documentation site, in site/
+	$(BIN)/python examples docs/gallery
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 format: $(VENV)/.all
 	$(BIN)/ruff check --fix .
@@ -41,4 +50,4 @@ $(VENV)/.all: pyproject.toml constraints.txt | $(VENV)/bin/python
 	touch $@ $(VENV)/.core
 
 clean:
-	rm -rf $(VENV) disco-demo
+	rm -rf $(VENV) disco-demo site docs/gallery

@@ -35,7 +35,7 @@ FEW_KINDS = 8.0  # effective number of different source models, below which they
 FLAGS = {
     "source-model": "this model is one of the source models: its true score is known, and the estimate has seen it",
     "outside-range": "its score lies at or beyond the edge of the source models', where nothing was learned: the "
-    "estimate rests on the anchors drawn by chance and its interval is wider;",
+    "estimate rests on the anchors drawn by chance and its interval is wider",
     "lines-disagree": "what source models teach and what the anchors alone say differ more than they should: the model "
     "is unlike the sources",
     "odd-answers": "hard anchors right and easy ones wrong, more than its ability explains: anchors may have leaked "

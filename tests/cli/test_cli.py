@@ -12,6 +12,7 @@ import pytest
 from disco_eval import load, open_responses
 from disco_eval.io import write_npz, write_table
 from tests.conftest import population
+from tests.schemas import check
 
 DISCO = str(Path(sys.executable).parent / "disco")
 
@@ -20,6 +21,7 @@ def disco(*args, cwd=None, status=0):
     env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100"}
     done = subprocess.run([DISCO, *map(str, args)], capture_output=True, text=True, cwd=cwd, env=env)
     assert status in (None, done.returncode), done.stderr
+    check(args, done.stdout)
     return done
 
 
@@ -219,7 +221,9 @@ def test_demo_end_to_end(tmp_path):
     assert set(record) == {"mae_pp", "spearman", "direct_mae_pp", "n_anchors", "n_targets", "out"}
     assert (record["n_anchors"], record["n_targets"]) == (30, 10)
     names = {p.name for p in (tmp_path / "d").iterdir()}
-    assert names == {"demo.csv", "demo.png", "demo.svg", "digits-condensed", "sources.txt", "zoo.zarr"}
+    files = {"demo.csv", "demo.png", "demo.svg", "digits-condensed", "sources.txt", "zoo.zarr"}
+    assert names == files | {"about.json", "predictions.parquet", "report.html"}
+    assert f"{record['mae_pp']:.2f} points" in (tmp_path / "d" / "report.html").read_text(encoding="utf-8")
     assert (tmp_path / "d" / "demo.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     c, zoo = load(tmp_path / "d" / "digits-condensed"), open_responses(tmp_path / "d" / "zoo.zarr")
     sources = set(c.sources.models.ids.tolist())

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.schemas import check
+
 
 def pytest_collection_modifyitems(items):
     """All tests of this folder go to one worker, which makes their population once."""
@@ -25,6 +27,8 @@ DISCO = str(Path(sys.executable).parent / "disco")
 def run(*command: object, cwd: Path | None = None, status: int = 0) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=cwd, env=OFFLINE)
     assert done.returncode == status, done.stdout[-2000:] + done.stderr[-4000:]
+    if command[0] == DISCO:
+        check(command[1:], done.stdout)
     return done
 
 

@@ -3,8 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.text import Text
 
 from disco_eval import ValidationError, study
+from disco_eval.report import figures
 from disco_eval.report.figures import write_figures
 from disco_eval.report.tables import labels, latex, markdown, tables, write_tables
 from disco_eval.studies import PRESETS, Pair, Predictions, from_table, preset
@@ -58,10 +60,40 @@ def test_files_are_written(studied, tmp_path):
     few = predictions.table.filter(
         pl.col("benchmark") == "MMLU", pl.col("split") == "iid", pl.col("method").is_in(["pds+forest", "random+direct"])
     )
-    figures = {f.name for f in write_figures(Predictions(few), out, tmp_path, "svg")}
+    drawn = {f.name for f in write_figures(Predictions(few), out, tmp_path, "svg")}
     for what in ("scatter", "ranks", "curves", "calibration"):
-        assert f"{what}-MMLU-iid.svg" in figures
+        assert f"{what}-MMLU-iid.svg" in drawn
         assert (tmp_path / f"{what}-MMLU-iid.svg").read_text().rstrip().endswith("</svg>")
+
+
+def test_figures_are_as_wide_as_in_print(studied, tmp_path):
+    """A column is 3.35 inches, a page 7; text is of print size, and no text leaves the picture."""
+    part = Predictions(studied[0].table.filter(pl.col("benchmark") == "MMLU", pl.col("split") == "iid"))
+    for draw in (figures.scatters, figures.ranks):
+        assert draw(figures.first_run(part), 3.35).get_figwidth() <= 3.35
+        assert draw(figures.first_run(part), 7.0).get_figwidth() == 7.0
+    for width, columns in ((3.35, 1), (7.0, 2)):
+        figure = figures.curves(part, width)
+        assert figure.get_figwidth() == width
+        figure.draw_without_rendering()
+        assert len({round(ax.get_position().x0, 1) for ax in figure.axes}) == columns
+        box = figure.bbox.padded(2)
+        for text in figure.findobj(Text):
+            if text.get_text() and text.get_visible():
+                assert 6.5 <= text.get_fontsize() <= 8
+                extent = text.get_window_extent()
+                assert box.x0 <= extent.x0
+                assert extent.x1 <= box.x1
+    with pytest.raises(ValidationError, match="as wide as a column or a page, not 'wall'"):
+        write_figures(part, tmp_path, tmp_path, "svg", "wall")
+
+
+def test_a_benchmark_of_grades_beside_one_of_probabilities(tmp_path):
+    both = {"probs": population(40, 60), "grades": population(40, 60, graded=True)}
+    predictions = study(["random+direct"], both, "iid", [5], 1, 0, out=tmp_path)
+    names = {f.name for f in write_figures(predictions, tmp_path, tmp_path / "f")}
+    assert "calibration-probs-iid.svg" in names
+    assert "calibration-grades-iid.svg" not in names
 
 
 @pytest.mark.parametrize("kind", ["png", "pdf"])

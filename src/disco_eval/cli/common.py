@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +17,7 @@ from ..errors import DiscoError
 
 if TYPE_CHECKING:
     from ..condensing import Progress
+    from ..studies import Predictions
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")]
@@ -39,8 +42,16 @@ def store_name(store: str) -> str:
 
 
 def print_json(record: Any) -> None:
-    """One JSON document on standard output."""
-    print(json.dumps(record, indent=1, ensure_ascii=False))
+    """One JSON document on standard output; JSON knows no NaN, so what is no number is null."""
+    print(json.dumps(_finite(record), indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def say(line: str) -> None:
@@ -82,6 +93,30 @@ def _value(name: str, text: str) -> Any:
         return text
 
 
+def command_line() -> str:
+    """The command as it was typed, to be kept with what it made."""
+    return shlex.join(["disco", *sys.argv[1:]])
+
+
+def keep(folder: Path, kind: str, *, name: str | None = None, **found: Any) -> Path:
+    """Keep a record of this command in its folder and write the report beside it."""
+    from ..report import record
+    from ..report.pages import report
+
+    record.keep(folder, kind, command_line(), **found)
+    return report(folder, name=name)
+
+
+def keep_new(out: Path, kind: str, **found: Any) -> None:
+    """The same in a folder of its own; a former one of this kind is replaced."""
+    from ..files import new_folder
+    from ..report.record import FILE
+
+    with new_folder(out, FILE, kind=f'"kind": "{kind}"', overwrite=True) as draft:
+        draft.mkdir()
+        keep(draft, kind, name=out.name, **found)
+
+
 @contextmanager
 def progress() -> Iterator[Progress]:
     """A progress bar on standard error, silent where that is not a terminal."""
@@ -93,6 +128,20 @@ def progress() -> Iterator[Progress]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None)
         yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+def print_study(predictions: Predictions) -> None:
+    """A study's tables: drawn to the terminal's width, or in markdown where output is piped."""
+    from ..report.tables import cells, markdown, tables
+
+    for table in tables(predictions):
+        if not sys.stdout.isatty():
+            print(markdown(table))
+            continue
+        for benchmark in table.benchmarks:
+            where = ", ".join(w for w in (benchmark, f"split {table.split or 'given'}") if w)
+            columns = ["selection", "prediction", "MAE (points)", "rank"]
+            print_table(f"{where}, {table.n_anchors} anchors", columns, cells(table, benchmark), left=2)
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: int = 1) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .common import Json, Level, print_json
+from .common import Json, Level, keep_new, print_json
 
 
 def compare(
@@ -25,6 +25,9 @@ def compare(
         float | None, typer.Option("--margin", help="The drop that is still acceptable, in points, such as 1.0.")
     ] = None,
     level: Level = 0.9,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for a report and its record; a former one is replaced.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Compare two models, such as a quantised one with the original: the difference of full scores, and a verdict.
@@ -37,6 +40,7 @@ def compare(
     from ..comparison import VERDICTS
     from ..comparison import compare as make
     from ..io import open_answers
+    from ..report.record import summary
     from ..responses import Responses
 
     c = load(condensation)
@@ -52,6 +56,8 @@ def compare(
         level=level,
         margin=None if margin is None else margin / 100,
     )
+    if out is not None:
+        keep_new(out, "comparison", condensation=summary(c), comparison=asdict(found))
     if as_json:
         print_json({"benchmark": c.benchmark, **asdict(found)})
     else:

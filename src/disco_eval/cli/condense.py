@@ -94,6 +94,7 @@ def condense(
     **disco condense arc.csv hellaswag.csv gsm8k.csv --out three-100 --cost tokens --budget 20000**
     """
     from .. import condensing
+    from ..report.pages import report
     from ..resources import limited, on_cluster
 
     if out.exists() and not overwrite:  # before the work, not after it
@@ -117,6 +118,7 @@ def condense(
                 **how,
             )
     made.save(out, overwrite=overwrite)
+    report(out)
     if as_json:
         print_json(_record(made, out))
     else:
@@ -211,4 +213,5 @@ def _print(c: Condensation, out: Path) -> None:
         )
     for flag in c.source_flags:
         print(f"{flag}: {FLAGS[flag]}.")
+    print(f"Report: {out / 'report.html'}")
     print(f"Next: disco anchors {out}, evaluate your model on them, then disco estimate {out} ANSWERS")

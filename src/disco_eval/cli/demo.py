@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Json, Seed, print_json, print_table, progress
+from .common import Json, Seed, keep, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from ..studies.demo import Comparison, Demo
+
+
+CONDENSED, ZOO = "digits-condensed", "zoo.zarr"
 
 
 def demo(
@@ -25,8 +28,8 @@ def demo(
     """Condense a real benchmark and estimate models it has never met.
 
     Trains a few hundred real scikit-learn classifiers of 20 families on a part of the digits data, takes their answers
-    to the other 1,300 digits as the benchmark, holds models out, condenses, estimates, and writes a table, a picture,
-    the responses and the condensation.
+    to the other 1,300 digits as the benchmark, holds models out, condenses, estimates, and writes a report, a table,
+    a picture, the responses and the condensation.
     """
     from ..files import new_folder
     from ..studies.demo import run_demo
@@ -35,6 +38,7 @@ def demo(
         found = run_demo(n_models, n_anchors, seed, tell)
         draft.mkdir()
         _write(found, draft)
+        keep(draft, "demo", name=out.name, condensation=CONDENSED, responses=ZOO)
     if not as_json:
         _print(found, out)
         return
@@ -56,8 +60,8 @@ def _write(found: Demo, folder: Path) -> None:
 
     from ..report.scatter import scatter
 
-    found.responses.save(folder / "zoo.zarr")
-    found.condensation.save(folder / "digits-condensed")
+    found.responses.save(folder / ZOO)
+    found.condensation.save(folder / CONDENSED)
     for name in ("demo.png", "demo.svg"):
         scatter(
             found.random.truth,
@@ -67,6 +71,7 @@ def _write(found: Demo, folder: Path) -> None:
             f"{found.responses.n_items} items",
             half_width=found.condensation.validation.half_width(0.9),
         )
+    found.predictions().save(folder)
     (folder / "sources.txt").write_text("\n".join(found.condensation.sources.models.ids) + "\n", encoding="utf-8")
     with (folder / "demo.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
@@ -100,7 +105,7 @@ def _print(found: Demo, out: Path) -> None:
         f"MAE {mae:.2f} points, Spearman {rho:.3f}, from {n_anchors} of {n_items} items "
         f"({100 * (1 - n_anchors / n_items):.0f} % less work); random items with as many: MAE {direct:.2f} points."
     )
-    print(f"Picture: {out / 'demo.png'}. Your own data: disco import --help")
+    print(f"Open {out / 'report.html'} in a browser. Your own data: disco import --help")
 
 
 def _compare(title: str, comparison: Comparison) -> None:

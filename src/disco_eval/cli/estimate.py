@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
-from .common import Json, Level, More, print_json, print_table, read_names, say
+from .common import Json, Level, More, keep_new, print_json, print_table, read_names, say
 
 if TYPE_CHECKING:
+    from ..axes import Array
     from ..condensation import Condensation, Estimate
     from ..responses import Responses
 
@@ -26,6 +26,9 @@ def estimate(
     ] = None,
     more: More = 0,
     level: Level = 0.9,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for a report and its record; a former one is replaced.")
+    ] = None,
     export: Annotated[
         str | None,
         typer.Option("--export", help="Print for others instead: eval-results, model-index, every-eval-ever."),
@@ -44,6 +47,7 @@ def estimate(
     """
     from ..artifact import load
     from ..errors import AlignmentError, some
+    from ..report.record import estimates_record, summary
 
     c = load(condensation)
     wanted = None if models is None else read_names(models)
@@ -64,6 +68,8 @@ def estimate(
     if missing:
         raise AlignmentError(f"{len(missing)} models have no answers in {some(answers)}: {some(missing)}")
     shown = list(estimates.values()) if wanted is None else [estimates[name] for name in wanted]
+    if out is not None:
+        keep_new(out, "estimates", condensation=summary(c), **estimates_record(c, shown, level))
     if export is not None:
         _export(c, shown, export, dataset or c.benchmark)
     else:
@@ -80,7 +86,7 @@ def _export(c: Condensation, estimates: list[Estimate], form: str, dataset: str)
     print_json(FORMATS[form](c, estimates, dataset, c.benchmark))
 
 
-def _opened(answers: list[Path], asked: Any) -> list[tuple[Path, Responses]]:
+def _opened(answers: list[Path], asked: Array) -> list[tuple[Path, Responses]]:
     """The answers of every file; files that hold only a part of the items are put together, for the models in all."""
     from ..io import open_answers
     from ..joining import beside
@@ -106,27 +112,16 @@ def _opened(answers: list[Path], asked: Any) -> list[tuple[Path, Responses]]:
 def show(c: Condensation, estimates: list[Estimate], level: float, as_json: bool) -> None:
     """Print estimates as a table, or as the documented JSON."""
     if as_json:
-        record = {"benchmark": c.benchmark, "level": level, "estimates": [_record(e) for e in estimates]}
-        wanted = _more(c, estimates)
-        print_json({**record, "more_items": c.reserve.items.ids[:wanted].tolist()} if wanted and c.reserve else record)
+        from ..report.record import estimates_record
+
+        print_json(estimates_record(c, estimates, level))
     else:
         _print(c, estimates, level)
 
 
-def _record(e: Estimate) -> dict[str, Any]:
-    interval = {"score": e.score, "low": e.low, "high": e.high}
-    record = {"model": e.model, **interval, "flags": list(e.flags), "nearest": list(e.nearest), "more": e.more}
-    return record | ({"subtasks": [asdict(s) for s in e.subtasks]} if e.subtasks else {})
-
-
-def _more(c: Condensation, estimates: list[Estimate]) -> int:
-    """How many more items to ask for: as many as there are anchors, where an alarmed model had none; else 0."""
-    alarmed = any(set(e.flags) - {"source-model"} and not e.more for e in estimates)
-    return min(len(c.anchors), len(c.reserve)) if alarmed and c.reserve is not None else 0
-
-
 def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
     from ..calibration import FLAGS, OF_SOURCES
+    from ..report.record import more_wanted
 
     own = {e.model: [f for f in e.flags if f not in OF_SOURCES] for e in estimates}
     rows = [
@@ -143,7 +138,7 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
         print(f"{flag}: {FLAGS[flag]}.")
     if (k := max((e.more for e in estimates), default=0)) > 0:
         print(f"Rests on {k} more items, drawn by chance, where a model is alarmed or that is sharper.")
-    if (k := _more(c, estimates)) > 0:
+    if (k := more_wanted(c, estimates)) > 0:
         print(f"{k} more items would give an estimate that assumes nothing about the model: disco anchors --more {k}")
 
 

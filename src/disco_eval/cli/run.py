@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .common import Json, Level, More, progress
+from .common import Json, Level, More, keep, progress, say
 
 
 def run(
@@ -46,6 +46,7 @@ def run(
     from ..artifact import load
     from ..harness.prompts import Settings
     from ..harness.run import load_model, run_anchors
+    from ..report.record import estimates_record, summary
     from .estimate import show
 
     c = load(condensation)
@@ -55,4 +56,7 @@ def run(
     settings = Settings(tasks_path, chat, None, system, source_run, more)
     with progress() as tell:
         answers = run_anchors(c, lm, folder, name=called, settings=settings, progress=tell)
-    show(c, c.estimate(answers, level, more=more), level, as_json)
+    estimates = c.estimate(answers, level, more=more)
+    found = estimates_record(c, estimates, level)
+    say(f"Report: {keep(folder, 'estimates', condensation=summary(c), **found)}")
+    show(c, estimates, level, as_json)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import DiscoError
-from .common import Json, Memory, Scheduler, Seed, print_json, progress, say, store_name
+from .common import Json, Memory, Scheduler, Seed, keep, print_json, print_study, progress, say, store_name
 
 
 def study(
@@ -30,7 +30,7 @@ def study(
         str | None,
         typer.Option(
             "--split",
-            help="iid, chronological, bootstrap, family, base, top10, top30; several with commas. "
+            help="iid, random, chronological, bootstrap, family, base, top10, top30; several with commas. "
             "A preset's own by default, else iid.",
         ),
     ] = None,
@@ -68,7 +68,6 @@ def study(
     import numpy as np
 
     from ..io import open_answers
-    from ..report.tables import markdown, tables
     from ..resources import limited, on_cluster
     from ..studies.plans import split_plans
     from ..studies.presets import metabench_times, request
@@ -91,10 +90,10 @@ def study(
             asked.methods, responses, asked.splits, asked.n_anchors, runs, seed,
             out=out, jobs=jobs, cutoff=cutoff, times=times, progress=tell,
         )  # fmt: skip
+    keep(out, "study", title=out.name)
     if as_json:
         print_json({"out": str(out), "summary": predictions.summary().to_dicts()})
         return
     print(f"{out}: mean ± standard deviation over {runs} runs\n")
-    for table in tables(predictions):
-        print(markdown(table))
-    print(f"Next: disco report tables {out}; disco report figures {out}")
+    print_study(predictions)
+    print(f"Report: {out / 'report.html'}. Next: disco report tables {out}; disco report figures {out}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import DiscoError
-from .common import Json, Level, print_json, print_table, say
+from .common import Json, Level, keep, print_json, print_table, say
 
 if TYPE_CHECKING:
     from ..harness.watch import Watch
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def watch(
     condensation: Annotated[Path, typer.Argument(help="A condensation made from lm_eval's outputs.", metavar="DIR")],
     checkpoints: Annotated[Path, typer.Argument(help="Folder in which a training run saves its checkpoints.")],
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for the table and the picture.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for the table, the report and the picture.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Estimate what is there and stop.")] = False,
     interval: Annotated[float, typer.Option("--interval", help="Seconds between two looks.")] = 30.0,
     settle: Annotated[
@@ -82,9 +82,11 @@ def _round(job: Watch, failures: dict[str, str]) -> None:
 
 def _draw(job: Watch) -> None:
     from ..report.curve import learning_curve
+    from ..report.record import summary
 
     points = job.points()
     title = f"{job.condensation.benchmark}: {len(points)} checkpoints, {len(job.condensation.anchors)} items each"
+    keep(job.out, "watch", condensation=summary(job.condensation), level=job.level)
     learning_curve(
         [p.step for p in points],
         [p.score for p in points],
@@ -107,7 +109,7 @@ def _finish(job: Watch, failures: dict[str, str], as_json: bool) -> None:
         print_table(
             f"Checkpoints on {job.condensation.benchmark}", ["checkpoint", "step", "score", "interval", "flags"], rows
         )
-        print(f"Picture: {job.out / 'learning-curve.png'}")
+        print(f"Report: {job.out / 'report.html'}; picture: {job.out / 'learning-curve.png'}")
     if failures:
         raise DiscoError(f"{len(failures)} checkpoints failed: {', '.join(failures)} (see above)")
     if not points:

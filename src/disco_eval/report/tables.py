@@ -53,6 +53,9 @@ _FACTORS = {  # the rows of the factor analyses, see studies.presets
     "pds+forest, whole committee": ("DISCO", "High PDS, whole committee", _RF),
     **{f"pds+forest, committee {n}": ("DISCO", f"High PDS, committee {n}", _RF) for n in (10, 25, 50, 100, 200)},
     "lowest pds+forest": ("DISCO", "Low PDS", _RF),
+    "by difficulty+direct": ("Baseline", "Random, spread by difficulty", "Direct eval."),
+    "default": ("disco-eval", "Default", "Default"),
+    "default, as many more when alarmed": ("disco-eval", "Default", "Default, as many more when alarmed"),
     "every_kth+lifelong, fewest errors": ("Lifelong Bench.", "Uniform correctness", "Weighted sum, fewest errors"),
 }
 _APPROACHES = (
@@ -64,6 +67,7 @@ _APPROACHES = (
     "SSEPY",
     "Model signature",
     "DISCO",
+    "disco-eval",
     "Other",
 )
 
@@ -177,6 +181,17 @@ def markdown(table: Table) -> str:
         lines.append(_line(cells))
     title = f"Split: {table.split or 'given'}; {table.n_anchors} anchors; MAE in percentage points, Spearman's rank."
     return "\n".join([title, "", *lines]) + "\n"
+
+
+def cells(table: Table, benchmark: str) -> list[list[str]]:
+    """Selection, prediction, MAE and rank of every method on one benchmark, as `markdown` has them."""
+    found = []
+    for row in table.rows:
+        counts = row.other_counts(table.n_anchors)
+        mark = f" ({counts} anchors)" if counts else ""
+        pair = [_pm(row, benchmark, "mae", 2), _pm(row, benchmark, "spearman", 3)]
+        found.append([row.selection + mark, row.prediction, *pair])
+    return found
 
 
 def latex(table: Table) -> str:

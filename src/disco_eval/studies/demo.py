@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from ..calibration import Recipe
@@ -17,6 +18,7 @@ from ..numerics.metrics import mae_pp, spearman
 from ..responses import Responses
 from ..select import uniform
 from ..splits import Split, folds
+from .predictions import Predictions, from_table
 from .zoo import digits_zoo
 
 Array = NDArray[Any]
@@ -58,6 +60,28 @@ class Demo:
     estimates: list[Estimate]
     random: Comparison
     families: Comparison
+
+    def predictions(self) -> Predictions:
+        """Both comparisons as a study's table."""
+        ids = self.responses.models.ids
+        parts = [
+            _long(name, c, ids[at], len(self.condensation.anchors))
+            for name, c, at in (
+                ("models held out", self.random, self.split.target),
+                ("whole families held out", self.families, np.arange(len(ids))),
+            )
+        ]
+        return from_table(pl.concat(parts), "the demo's table")
+
+
+def _long(split: str, c: Comparison, models: Array, n_anchors: int) -> pl.DataFrame:
+    rows = [
+        ("digits", method, split, 0, n_anchors, str(m), float(t), float(e))
+        for method, estimate in c.estimates.items()
+        for m, t, e in zip(models, c.truth, estimate, strict=True)
+    ]
+    names = ["benchmark", "method", "split", "run", "n_anchors", "model", "truth", "estimate"]
+    return pl.DataFrame(rows, schema=names, orient="row")
 
 
 def run_demo(n_models: int = 240, n_anchors: int = 100, seed: int = 0, progress: Progress | None = None) -> Demo:

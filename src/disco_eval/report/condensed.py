@@ -1,0 +1,162 @@
+"""The reports of a condensation and of the demo: what was kept of a benchmark, and how well that serves."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..artifact import load
+from ..condensation import Condensation
+from ..responses import Responses
+from ..store import open_responses
+from ..studies.predictions import Predictions, read_predictions
+from . import parts, record, subtasks
+from .methods import errors_table
+from .page import Data, Fact, Page, Section, Table, Value
+from .parts import MADE_BY, Estimated
+
+
+def condensation_page(c: Condensation, name: str) -> Page:
+    """What was kept of a benchmark, and what error to expect."""
+    about, v = record.summary(c), c.validation
+    whom, inside = "left-out source models", parts.left_out_coverage(v)
+    n_items = parts.count_of(about["n_items"])
+    facts = [
+        Fact("What was condensed?", c.benchmark, f"{n_items} items, to {len(c.anchors)} anchors."),
+        parts.error_fact(about),
+        Fact("How sure?", f"± {about['half_width_90_pp']:.1f} points", f"holds 90 % of {whom}."),
+        parts.cost_fact(about),
+    ]
+    ratio = v.mae / v.direct_mae if v.direct_mae else 1.0
+    better = f"{1 / ratio:.1f} times better than" if ratio < 0.95 else "no better than"
+    return Page(
+        f"{c.benchmark}, condensed to {len(c.anchors)} items",
+        f"A new model's score on all {n_items} items, estimated from {len(c.anchors)}: "
+        f"about {about['mae_pp']:.2f} points off, {better} as many random items.",
+        facts,
+        [
+            _trust(c),
+            *([parts.coverage(inside, whom, len(v.truth))] if inside else []),
+            *subtasks.errors(c.subtask_names, v.subtask_error, _per_subtask(c), whom),
+            parts.anchors(c),
+            *filter(None, [parts.cost(about)]),
+        ],
+        parts.flag_words([Estimated("", 0, 0, 0, flags=c.source_flags)]),
+        parts.made_from(about),
+        _condense_command(c, name),
+        MADE_BY,
+    )
+
+
+def _trust(c: Condensation) -> Section:
+    v = c.validation
+    found = [
+        Estimated(str(m), 100 * e, 100 * e, 100 * e, 100 * t)
+        for m, e, t in zip(c.sources.models.ids.tolist(), v.estimate.tolist(), v.truth.tolist(), strict=True)
+    ]
+    words = [f"Every source model was estimated by a condensation made without it ({v.n_folds} folds)."]
+    limits = parts.limits_of(found)
+    scatter = parts.truth_figure("left-out", "Source models, each left out", found, limits, intervals=False)
+    table = Table("Every left-out source", _left_out(found))
+    return Section("error", "What error to expect", words, [scatter, *subtasks.sources_curve(c)], [table])
+
+
+def _per_subtask(c: Condensation) -> list[int]:
+    """How many anchors are of each subtask."""
+    return [int((c.items.subtask == name).sum()) for name in c.subtask_names]
+
+
+def _left_out(found: list[Estimated]) -> Data:
+    rows: list[tuple[Value, ...]] = [
+        (e.model, parts.short(e.truth), parts.short(e.estimate), parts.short(e.error)) for e in found
+    ]
+    return Data("left-out-sources", ("model", "truth", "estimate", "error"), rows)
+
+
+def _condense_command(c: Condensation, name: str) -> str:
+    p = c.provenance
+    words = ["disco", "condense", "ANSWERS", "--out", name, "--anchors", str(len(c.anchors)), "--name", c.benchmark]
+    for step in ("select", "predict"):
+        chosen = dict(p.get(step) or {})
+        words += [f"--{step}", str(chosen.pop("name", "auto"))]
+        for k, value in chosen.items():
+            words += [f"--{step}-opt", f"{k}={','.join(value) if isinstance(value, list) else value}"]
+    seed = ["--seed", str(p["seed"])] if p.get("seed") is not None else []
+    return shlex.join([*words, *seed])
+
+
+def demo_page(path: Path, about: dict[str, Any]) -> Page:
+    """How well models that the demo held out were estimated."""
+    predictions, c = read_predictions(path), load(path / about["condensation"])
+    zoo = open_responses(path / about["responses"])
+    sources = set(c.sources.models.ids.tolist())
+    unseen = zoo.pick(models=[k for k, m in enumerate(zoo.models.ids.tolist()) if m not in sources])
+    estimates, truth = c.estimate(unseen), unseen.scores()
+    found = [
+        Estimated(e.model, 100 * e.score, 100 * e.low, 100 * e.high, 100 * float(t), e.flags, e.nearest)
+        for e, t in zip(estimates, truth, strict=True)
+    ]
+    made, n = record.summary(c), len(found)
+    best = sorted(map(record.estimate_record, estimates), key=lambda e: -e["score"])
+    known = np.array([[s.score for s in e.subtasks] for e in estimates])
+    off = unseen.subtask_scores() - known if known.size else known
+    return Page(
+        f"{n} models scored from {made['n_anchors']} of {made['n_items']:,} items",
+        f"Each model answered {made['n_anchors']} digits; we estimated its accuracy on all {made['n_items']:,}. "
+        "We know the truth, so here is how well that went.",
+        _demo_facts(found, predictions, made),
+        [
+            parts.estimates(found, 0.9),
+            _demo_methods(predictions, found),
+            parts.coverage(_held_out_coverage(c, unseen), "models never seen", n),
+            *subtasks.estimated([(e["model"], e.get("subtasks", [])) for e in best]),
+            *subtasks.errors(c.subtask_names, off, _per_subtask(c), "models never seen"),
+            parts.anchors(c),
+            *filter(None, [parts.cost(made)]),
+        ],
+        parts.flag_words(found),
+        [*parts.made_from(made), ("Held out", f"{n} models, drawn at random")],
+        about["command"],
+        MADE_BY,
+    )
+
+
+def _demo_facts(found: list[Estimated], predictions: Predictions, made: dict[str, Any]) -> list[Fact]:
+    n, n_items, summary = len(found), made["n_items"], predictions.summary()
+    own, plain = summary["mae_pp"][0], f"{summary['mae_pp'][2]:.2f}"
+    within = sum(e.low <= (e.truth or 0) <= e.high for e in found)
+    half = float(np.mean([(e.high - e.low) / 2 for e in found]))
+    return [
+        Fact("What was predicted?", f"{n} models' scores", f"on all {n_items:,} items. None of them was seen before."),
+        Fact("How far off?", f"{own:.2f} points", f"on average; {plain} with as many random items."),
+        Fact("How sure?", f"± {half:.1f} points", f"90 % interval: it holds the truth for {within} of {n}."),
+        parts.cost_fact(made),
+    ]
+
+
+def _held_out_coverage(c: Condensation, unseen: Responses) -> list[tuple[float, float]]:
+    """(level, share of these models whose true score lies inside its interval)."""
+    truth, found = unseen.scores(), []
+    for level in parts.LEVELS:
+        low, high = np.array([(e.low, e.high) for e in c.estimate(unseen, level)]).T
+        found.append((level, float(((low <= truth) & (truth <= high)).mean())))
+    return found
+
+
+def _demo_methods(predictions: Predictions, found: list[Estimated]) -> Section:
+    first = predictions.table.filter(split=predictions.table["split"][0])
+    groups = [
+        (str(name), [Estimated(r["model"], 100 * r["estimate"], 0, 0, 100 * r["truth"]) for r in part.to_dicts()])
+        for (name,), part in first.group_by("method", maintain_order=True)
+    ]
+    limits = parts.limits_of([e for _, part in groups for e in part])
+    figures = [parts.truth_figure("truth", groups[0][0], found, limits, intervals=True)]
+    figures += [
+        parts.truth_figure(f"truth-{k}", name, part, limits, intervals=False)
+        for k, (name, part) in enumerate(groups[1:], 1)
+    ]
+    words = ["On the line, estimate and truth are equal. Every method had as many items."]
+    return Section("truth", "True against estimated", words, figures, [errors_table(predictions)])

@@ -1,0 +1,79 @@
+"""``about.json``: what a command found and how it was called, kept beside its files, so that a report can be remade."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..condensation import Condensation, Estimate
+from ..errors import FormatError
+from ..files import new_file
+
+FILE = "about.json"
+KINDS = ("demo", "study", "watch", "estimates", "comparison")
+
+
+def keep(folder: str | Path, kind: str, command: str, **found: Any) -> None:
+    """Write the record of a command: its kind (see `KINDS`), how it was called, and what it found as JSON values."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    record = {"kind": kind, "disco_eval": __version__, "created": now, "command": command, **found}
+    with new_file(Path(folder) / FILE) as draft:
+        draft.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read(folder: str | Path) -> dict[str, Any] | None:
+    """A folder's record, or None where it has none. Raises FormatError where it is not one of ours."""
+    file = Path(folder) / FILE
+    if not file.is_file():
+        return None
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError, OSError) as e:
+        raise FormatError(f"'{file}' is not readable JSON ({e}); run the command that wrote it again") from None
+    if not isinstance(record, dict) or record.get("kind") not in KINDS:
+        raise FormatError(f"'{file}' is not a record of {', '.join(KINDS)}; run the command that wrote it again")
+    return record
+
+
+def estimate_record(e: Estimate) -> dict[str, Any]:
+    """One estimate as ``disco estimate --json`` prints it."""
+    interval = {"score": e.score, "low": e.low, "high": e.high}
+    record = {"model": e.model, **interval, "flags": list(e.flags), "nearest": list(e.nearest), "more": e.more}
+    return record | ({"subtasks": [asdict(s) for s in e.subtasks]} if e.subtasks else {})
+
+
+def estimates_record(c: Condensation, estimates: Sequence[Estimate], level: float) -> dict[str, Any]:
+    """What ``disco estimate --json`` and ``disco run --json`` print."""
+    record = {"benchmark": c.benchmark, "level": level, "estimates": [estimate_record(e) for e in estimates]}
+    wanted = more_wanted(c, estimates)
+    return record | ({"more_items": c.reserve.items.ids[:wanted].tolist()} if wanted and c.reserve else {})
+
+
+def more_wanted(c: Condensation, estimates: Sequence[Estimate]) -> int:
+    """How many more items to ask for: as many as there are anchors, where an alarmed model had none; else 0."""
+    alarmed = any(set(e.flags) - {"source-model"} and not e.more for e in estimates)
+    return min(len(c.anchors), len(c.reserve)) if alarmed and c.reserve is not None else 0
+
+
+def summary(c: Condensation) -> dict[str, Any]:
+    """What a report says of the condensation that it rests on."""
+    v = c.validation
+    return {
+        "benchmark": c.benchmark,
+        "n_anchors": len(c.anchors),
+        "n_items": c.provenance.get("n_items"),
+        "n_sources": c.sources.n_models,
+        "mae_pp": 100 * v.mae,
+        "direct_mae_pp": 100 * v.direct_mae,
+        "half_width_90_pp": 100 * v.half_width(0.9),
+        "grouped_by": v.grouped_by,
+        "select": c.provenance.get("select"),
+        "predict": c.provenance.get("predict"),
+        "seed": c.provenance.get("seed"),
+        "created": c.provenance.get("created"),
+    }

@@ -1,0 +1,81 @@
+"""The parts of a report that look into a benchmark's subtasks, and at how many source models are enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..condensation import Condensation
+from . import charts
+from .page import Data, Figure, Section, Table, Value
+
+Array = NDArray[Any]
+
+
+def estimated(models: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> list[Section]:
+    """Estimated scores of every subtask (records with name, score, low, high, n_anchors), none where there are none.
+
+    Of one model with intervals; of several as a heat map, models in the order given.
+    """
+    known = [(model, list(found)) for model, found in models if found]
+    if not known:
+        return []
+    figure = _one(*known[0]) if len(known) == 1 else _several(known)
+    words = ["A subtask has few anchors, or none: what is said of it rests on its relation to the others."]
+    tables = [Table("Every subtask", figure.data)] if len(known) == 1 else []
+    return [Section("subtask-scores", "By subtask", words, [figure], tables)]
+
+
+def _one(model: str, found: list[dict[str, Any]]) -> Figure:
+    rows: list[tuple[Value, ...]] = [
+        (s["name"], *(round(100 * s[k], 4) for k in ("score", "low", "high")), s["n_anchors"])
+        for s in sorted(found, key=lambda s: -s["score"])
+    ]
+    data = Data("subtask-estimates", ("subtask", "estimate", "low", "high", "n_anchors"), rows)
+    spec = charts.forest("subtask", with_truth=False, flagged=False)
+    alt = f"Forest plot of the estimated scores of {model} in {len(rows)} subtasks."
+    return Figure("subtask-forest", "Estimated scores", alt, spec, data, scroll=len(rows) > 60)
+
+
+def _several(known: list[tuple[str, list[dict[str, Any]]]]) -> Figure:
+    names = [s["name"] for s in known[0][1]]
+    scores = np.round(100 * np.array([[s["score"] for s in found] for _, found in known]), 3)
+    order = np.argsort(-scores.mean(axis=0), kind="stable")
+    counts = [s["n_anchors"] for s in known[0][1]]
+    rows: list[tuple[Value, ...]] = [(names[k], counts[k], *scores[:, k].tolist()) for k in order]
+    data = Data("subtask-estimates", ("subtask", "n_anchors", *(model for model, _ in known)), rows)
+    alt = f"Heat map of the estimated scores of {len(known)} models in {len(names)} subtasks."
+    spec = charts.subtask_heat(len(names))
+    note = "A column for each model, best on the left; the easiest subtask on top."
+    return Figure("subtask-heat", "Estimated scores (%)", alt, spec, data, note, canvas=scores.size > 3000)
+
+
+def errors(names: Sequence[str], error: Array, counts: Sequence[int], whom: str) -> list[Section]:
+    """How far off subtasks' estimates are: ``error`` is (n_models, n_subtasks) true minus estimated, in [0, 1]."""
+    if not len(names) or not error.size:
+        return []
+    mae = 100 * np.abs(error).mean(axis=0)
+    order = np.argsort(-mae, kind="stable")
+    rows: list[tuple[Value, ...]] = [(names[k], round(float(mae[k]), 4), counts[k]) for k in order]
+    data = Data("subtask-errors", ("subtask", "mae_pp", "n_anchors"), rows)
+    alt = f"Bar chart of the mean error in {len(names)} subtasks, of {whom}."
+    spec = charts.bars("subtask", "mae_pp", "mean error (points)")
+    figure = Figure("subtask-error", f"Mean error, {whom}", alt, spec, data, scroll=len(names) > 30)
+    words = ["Subtasks are estimated too, from their own anchors and from all others."]
+    return [Section("subtask-errors", "Error by subtask", words, [figure], [Table("Every subtask", data)])]
+
+
+def sources_curve(c: Condensation) -> list[Figure]:
+    """What the error was with fewer source models, where that was measured."""
+    curve = c.validation.curve
+    if len(curve) < 2:
+        return []
+    rows: list[tuple[Value, ...]] = [(int(n), round(100 * mae, 4), round(100 * se, 4)) for n, mae, se in curve.tolist()]
+    data = Data("sources", ("n_sources", "mae_pp", "se_pp"), rows)
+    gain, clear = c.validation.more_sources()
+    more = f"Twice as many would save about {100 * gain:.2f} points." if clear else "More of them: lost in noise."
+    alt = f"Line of the error over the number of source models, {len(rows)} points."
+    return [Figure("sources-curve", "Would more source models help?", alt, charts.sources(), data, more)]

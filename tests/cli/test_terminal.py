@@ -1,0 +1,72 @@
+"""At a terminal of 80 columns: tables fit, nothing is coloured against NO_COLOR, progress does not reach the output."""
+
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+from rich.cells import cell_len
+
+from disco_eval.io import write_npz
+from tests.cli.test_cli import DISCO, disco
+from tests.conftest import population
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*(3[0-7]|9[0-7]|38;[0-9;]*)m")
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def at_terminal(*args, cwd, **env):
+    """What a terminal of 80 columns would receive on standard output."""
+    ours, theirs = pty.openpty()
+    plain = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
+    plain |= {"TERM": "xterm-256color", "COLUMNS": "80", **env}
+    process = subprocess.Popen(
+        [DISCO, *map(str, args)], stdout=theirs, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, cwd=cwd, env=plain
+    )
+    os.close(theirs)
+    found = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not chunk:
+            break
+        found += chunk
+    os.close(ours)
+    _, error = process.communicate()
+    assert process.returncode == 0, error.decode()
+    return found.decode()
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("terminal")
+    write_npz(population(40, 80), folder / "mine.npz")
+    disco("condense", "mine.npz", "--out", "c", "--anchors", 10, "--predict", "ridge", "--select", "jsd", cwd=folder)
+    return folder
+
+
+STUDY = ("study", "mine.npz", "--methods", "best_for_validation+ability_irt,pds+forest", "--anchors", 10, "--runs", 2)
+TABLES = [("estimate", "c", "mine.npz"), ("info", "c"), ("info", "mine.npz"), (*STUDY, "--out", "s")]
+
+
+@pytest.mark.parametrize("args", TABLES, ids=lambda args: "-".join(map(str, args[:2])))
+def test_tables_fit_80_columns(work, args):
+    text = ESCAPE.sub("", at_terminal(*args, cwd=work)).replace("\r", "")
+    rows = text.split("Report:")[0].splitlines()
+    flags = [line for line in rows if re.match(r"[a-z]+-[a-z]+: ", line)]  # sentences wrap by themselves
+    for line in rows:
+        assert cell_len(line) <= 80 or line in flags or line.startswith("s: mean"), line
+    assert "…" not in text
+    assert "─" in text or args[0] == "info"  # two columns without a head
+    assert "| ---" not in text
+
+
+def test_colour_only_where_it_is_wanted(work):
+    assert not COLOUR.search(at_terminal("estimate", "c", "mine.npz", cwd=work, NO_COLOR="1"))
+    piped = disco("study", "mine.npz", "--methods", "random+direct", "--anchors", 5, "--out", "p", cwd=work)
+    assert "\x1b" not in piped.stdout + piped.stderr
+    assert "| Baseline |" in piped.stdout
+    assert piped.stderr == ""

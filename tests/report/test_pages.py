@@ -1,0 +1,198 @@
+"""What a report says, without a browser."""
+
+import base64
+import hashlib
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+from disco_eval import DiscoError, FormatError, condense, load, study
+from disco_eval.report import condensed, page, pages, parts, record
+from disco_eval.studies.predictions import from_table
+from tests.cli.test_cli import disco, refused
+from tests.conftest import population
+
+
+def content(file):
+    """What a report draws and lists."""
+    text = file.read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script type="application/json" id="content">(.*?)</script>', text)[1])
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    r = population(40, 80)
+    c = condense(r.pick(models=np.arange(30)), 20, benchmark="toy", rng=3)
+    c.save(tmp_path_factory.mktemp("c") / "toy-20")
+    return c, r
+
+
+def test_the_answer_comes_first(kept, tmp_path):
+    c, _ = kept
+    made = condensed.condensation_page(c, "toy-20")
+    shown = {fact.question: fact.figure for fact in made.facts}
+    assert shown["How far off?"] == f"{100 * c.validation.mae:.2f} points"
+    assert shown["How sure?"] == f"± {100 * c.validation.half_width(0.9):.1f} points"
+    assert shown["What does it cost?"] == "20 of 80 items"
+    assert made.command == (
+        "disco condense ANSWERS --out toy-20 --anchors 20 --name toy --select auto --predict auto --seed 3"
+    )
+    text = page.render(made)
+    assert "few-sources: the condensation learned from few source models; add more." in text
+    assert text.index("How far off?") < text.index("What error to expect") < text.index("How it was made")
+
+
+def test_what_is_drawn_is_what_was_found(kept, tmp_path):
+    c, _ = kept
+    file = page.write_page(condensed.condensation_page(c, "toy-20"), tmp_path / "r.html")
+    data = content(file)["data"]
+    left_out = {row[0]: row[1:] for row in data["left-out-sources"]["rows"]}
+    for m, truth, estimate in zip(c.sources.models.ids, c.validation.truth, c.validation.estimate, strict=True):
+        assert left_out[m] == pytest.approx([100 * truth, 100 * estimate, 100 * (estimate - truth)], abs=1e-4)
+    anchors = data["anchors"]
+    assert [row[0] for row in anchors["rows"]] == c.anchors.ids.tolist()
+    tells = anchors["columns"].index("tells")
+    grades = c.sources.grades()
+    for k in (0, 7):
+        assert anchors["rows"][k][tells] == pytest.approx(np.corrcoef(grades[:, k], c.source_scores)[0, 1], abs=1e-4)
+    heat = data["answers"]
+    best, item = heat["rows"][0], heat["columns"][5]
+    name, column = c.sources.models.ids.tolist().index(best[0]), c.anchors.ids.tolist().index(item)
+    assert c.source_scores[name] == c.source_scores.max()
+    assert best[5] == pytest.approx(c.sources.label_probs()[name, column], abs=1e-3)
+
+
+def test_subtasks_are_shown_with_their_errors(kept, tmp_path):
+    c, r = kept
+    data = content(page.write_page(condensed.condensation_page(c, "toy-20"), tmp_path / "r.html"))["data"]
+    shown = {row[0]: row[1:] for row in data["subtask-errors"]["rows"]}
+    for k, name in enumerate(c.subtask_names):
+        assert shown[name][0] == pytest.approx(100 * np.abs(c.validation.subtask_error[:, k]).mean(), abs=1e-3)
+        assert shown[name][1] == (c.items.subtask == name).sum()
+    for n_models in (1, 3):
+        estimates = c.estimate(r.pick(models=np.arange(30, 30 + n_models)))
+        about = {"condensation": record.summary(c), "command": "", **record.estimates_record(c, estimates, 0.9)}
+        data = content(page.write_page(pages.estimates_page(about), tmp_path / "e.html"))["data"]["subtask-estimates"]
+        best = max(estimates, key=lambda e: e.score)
+        column = data["columns"].index("estimate" if n_models == 1 else best.model)
+        assert {row[0]: row[column] for row in data["rows"]} == {
+            s.name: pytest.approx(100 * s.score, abs=1e-2) for s in best.subtasks
+        }
+
+
+def test_coverage_is_calibrated_on_other_folds(kept):
+    v = kept[0].validation
+    found = dict(parts.left_out_coverage(v))
+    error = np.abs(v.truth - v.estimate) / np.maximum(v.scale, 1e-9)
+    inside = []
+    for k in range(v.n_folds):
+        others = np.sort(error[v.fold != k])
+        inside += (error[v.fold == k] <= others[min(int(np.ceil((len(others) + 1) * 0.8)), len(others)) - 1]).tolist()
+    assert found[0.8] == pytest.approx(np.mean(inside))
+
+
+def test_only_our_own_scripts_may_run(kept, tmp_path):
+    file = page.write_page(condensed.condensation_page(kept[0], "toy-20"), tmp_path / "r.html")
+    text = file.read_text(encoding="utf-8")
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[1].replace("&#39;", "'")
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-eval" not in policy
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    allowed = re.findall(r"'sha256-([^']*)'", policy)
+    assert allowed == [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
+    assert len(scripts) == len(page.LIBRARIES) + 1
+    outside = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+    assert not re.search(r'(src|href)="(?!#)', outside)
+    assert "sourceMappingURL" not in text
+
+
+def test_the_libraries_are_those_that_were_licensed():
+    text = (page.ASSETS / "LICENSES.md").read_text(encoding="utf-8")
+    for name in page.LIBRARIES:
+        assert f"| {name} |" in text
+        assert hashlib.sha256((page.ASSETS / name).read_bytes()).hexdigest() in text
+
+
+def test_a_large_report_stays_small(tmp_path):
+    r = population(400, 100)
+    c = condense(r, 100, predict="ridge", select="jsd", n_folds=2, rng=0)
+    assert page.write_page(condensed.condensation_page(c, "large"), tmp_path / "c.html").stat().st_size < 3e6
+    rng = np.random.default_rng(0)
+    keys = [
+        (b, f"method {m}", s, run, n, f"a-model-with-a-long-name-{i:04d}")
+        for b in ("mmlu", "arc") for s in ("iid", "top10") for m in range(12) for run in range(5) for n in (10, 100)
+        for i in range(400)
+    ]  # fmt: skip
+    table = pl.DataFrame(keys, schema=["benchmark", "method", "split", "run", "n_anchors", "model"], orient="row")
+    truth = rng.random(len(table))
+    table = table.with_columns(truth=truth, estimate=np.clip(truth + rng.normal(0, 0.02, len(truth)), 0, 1))
+    from_table(table).save(tmp_path)
+    assert pages.report(tmp_path).stat().st_size < 3e6
+
+
+def test_a_study_shows_its_own_numbers(tmp_path):
+    predictions = study(["random+direct", "pds+knn"], population(40, 80), "iid", [5, 10], 2, 0, out=tmp_path)
+    data = content(pages.report(tmp_path))["data"]
+    for row, summary in zip(data["errors"]["rows"], predictions.summary().rows(named=True), strict=True):
+        shown = dict(zip(data["errors"]["columns"], row, strict=True))
+        assert shown == {k: pytest.approx(v, abs=1e-4) if isinstance(v, float) else v for k, v in summary.items()}
+    first = predictions.table.filter(method="pds+knn", run=0, n_anchors=10)
+    name = next(n for n in data if n.startswith("truth-") and len(data[n]["rows"]) and _is(data[n], first))
+    assert data[name]["rows"][0][5] == pytest.approx(100 * (first["estimate"][0] - first["truth"][0]), abs=1e-3)
+
+
+def _is(shown, table):
+    return [row[2] for row in shown["rows"]] == pytest.approx((100 * table["estimate"]).to_list(), abs=1e-3)
+
+
+def test_coverage_of_a_study_with_intervals(tmp_path):
+    rows = [("a", 0, 10, f"m{k}", k / 10, k / 10, k / 10 - 0.01, k / 10 + (0.01 if k else -0.005)) for k in range(10)]
+    names = ["method", "run", "n_anchors", "model", "truth", "estimate", "low", "high"]
+    pl.DataFrame(rows, schema=names, orient="row").write_csv(tmp_path / "theirs.csv")
+    found = content(pages.report(tmp_path / "theirs.csv"))["data"]["coverage"]
+    assert found["columns"][-2:] == ["covered", "width"]
+    assert found["rows"][0][-2] == 90.0
+
+
+def test_folders_that_hold_nothing(tmp_path):
+    with pytest.raises(DiscoError, match="holds nothing to report on: a report needs what 'disco demo'"):
+        pages.report(tmp_path)
+    (tmp_path / record.FILE).write_text("{")
+    with pytest.raises(FormatError, match="is not readable JSON"):
+        pages.report(tmp_path)
+    (tmp_path / record.FILE).write_text('{"kind": "novel"}')
+    with pytest.raises(FormatError, match="is not a record of demo, study"):
+        pages.report(tmp_path)
+    (tmp_path / record.FILE).write_text('{"kind": "estimates", "condensation": {}, "level": 0.9}')
+    with pytest.raises(FormatError, match="lacks something"):
+        pages.report(tmp_path)
+    assert not (tmp_path / pages.REPORT).exists()
+
+
+def test_commands_leave_reports(kept, tmp_path):
+    c, r = kept
+    c.save(tmp_path / "toy-20")
+    r.pick(models=np.arange(30, 40)).save(tmp_path / "new.zarr")
+    names = r.models.ids[30:32].tolist()
+    (tmp_path / "two.txt").write_text("\n".join(names))
+    run = ("estimate", "toy-20", "new.zarr", "--models", "two.txt", "--out", "found")
+    shown = json.loads(disco(*run, "--json", cwd=tmp_path).stdout)
+    about = json.loads((tmp_path / "found" / "about.json").read_text())
+    assert {k: about[k] for k in shown} == shown
+    assert about["command"] == "disco estimate toy-20 new.zarr --models two.txt --out found --json"
+    before = (tmp_path / "found" / "report.html").read_text(encoding="utf-8")
+    assert disco("report", "found", "--out", "again.html", cwd=tmp_path).stdout.strip() == "again.html"
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == before
+    disco(*run, cwd=tmp_path)  # a former one is replaced
+    pair = ("--baseline-model", names[0], "--candidate-model", names[1])
+    disco("compare", "toy-20", "new.zarr", "new.zarr", *pair, "--out", "pair", cwd=tmp_path)
+    assert f"{names[1]} against {names[0]}" in (tmp_path / "pair" / "report.html").read_text(encoding="utf-8")
+    line = refused("estimate", "toy-20", "new.zarr", "--out", "pair", cwd=tmp_path)
+    assert "something else" in line
+    made = json.loads(disco("report", "toy-20", "--json", cwd=tmp_path).stdout)
+    assert made == {"files": ["toy-20/report.html"]}
+    assert load(tmp_path / "toy-20").anchors.ids.tolist() == c.anchors.ids.tolist()
+    assert "holds nothing to report on" in refused("report", "new.zarr", cwd=tmp_path)
