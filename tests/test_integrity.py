@@ -13,6 +13,7 @@ from disco_eval import DiscoError, FormatError, Responses, open_responses
 from disco_eval.integrity import check
 from disco_eval.select import sums
 from tests.conftest import population
+from tests.schemas import check as matches
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +142,7 @@ def test_the_command(kinds):
     disco = Path(sys.executable).parent / "disco"
     done = subprocess.run([disco, "check", kinds / "store", "--json"], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["damage"] == []
+    matches(("check", "--json"), done.stdout)
     file = kinds / "condensation" / "README.md"
     text = file.read_text()
     file.write_text(text + "!")
