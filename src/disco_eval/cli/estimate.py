@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -11,6 +11,7 @@ import typer
 from .common import Json, Level, More, keep_new, print_json, print_table, read_names, say
 
 if TYPE_CHECKING:
+    from ..axes import Array
     from ..condensation import Condensation, Estimate
     from ..responses import Responses
 
@@ -85,7 +86,7 @@ def _export(c: Condensation, estimates: list[Estimate], form: str, dataset: str)
     print_json(FORMATS[form](c, estimates, dataset, c.benchmark))
 
 
-def _opened(answers: list[Path], asked: Any) -> list[tuple[Path, Responses]]:
+def _opened(answers: list[Path], asked: Array) -> list[tuple[Path, Responses]]:
     """The answers of every file; files that hold only a part of the items are put together, for the models in all."""
     from ..io import open_answers
     from ..joining import beside

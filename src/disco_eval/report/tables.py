@@ -53,6 +53,8 @@ _FACTORS = {  # the rows of the factor analyses, see studies.presets
     "pds+forest, whole committee": ("DISCO", "High PDS, whole committee", _RF),
     **{f"pds+forest, committee {n}": ("DISCO", f"High PDS, committee {n}", _RF) for n in (10, 25, 50, 100, 200)},
     "lowest pds+forest": ("DISCO", "Low PDS", _RF),
+    "default": ("disco-eval", "Default", "Default"),
+    "default, as many more when alarmed": ("disco-eval", "Default", "Default, as many more when alarmed"),
     "every_kth+lifelong, fewest errors": ("Lifelong Bench.", "Uniform correctness", "Weighted sum, fewest errors"),
 }
 _APPROACHES = (
@@ -64,6 +66,7 @@ _APPROACHES = (
     "SSEPY",
     "Model signature",
     "DISCO",
+    "disco-eval",
     "Other",
 )
 
