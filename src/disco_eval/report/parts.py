@@ -92,7 +92,7 @@ def flag_words(found: Sequence[Estimated]) -> list[str]:
     for flag in dict.fromkeys(f for e in found for f in e.flags):
         whom = [e.model for e in found if flag in e.flags]
         text = FLAGS.get(flag, flag).rstrip(";. ")
-        if flag in OF_SOURCES:
+        if flag in OF_SOURCES or len(found) == 1:
             lines.append(f"{flag}: {text}.")
         else:
             names = ", ".join(whom[:3]) + (f" and {len(whom) - 3} more" if len(whom) > 3 else "")
