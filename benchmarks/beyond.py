@@ -1,7 +1,7 @@
 """Our default against the paper's rows: ratios of errors from a study with the preset ``beyond``.
 
     disco study mmlu_10k.npz --methods beyond --out beyond-1
-    disco study arc_challenge.npz ifeval.npz --methods beyond --split iid,family,top10,top30 --out beyond-2
+    disco study arc_challenge.npz ifeval.npz --methods beyond --split random,family,top10,top30 --out beyond-2
     python benchmarks/beyond.py beyond-1 beyond-2
 
 "Paper" is the best of the rows PDS or JSD with forest or kNN, picked after the fact in its favour for every cell;

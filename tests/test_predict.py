@@ -162,3 +162,12 @@ def test_more_neighbours_than_sources_are_refused():
     r = population(12, 30)
     with pytest.raises(ValidationError, match="k=13 needs as many source models, there are 12"):
         predictor("knn", k=13).fit(r, uniform(r, 5, rng=0))
+
+
+def test_principal_axes_of_long_rows_are_those_of_the_full_decomposition():
+    from disco_eval.predict.signature import _pca, _pca_of_rows
+
+    X = np.random.default_rng(0).normal(size=(30, 500)) * np.linspace(3, 0.1, 500)
+    for n in (1, 10, 29):
+        for a, b in zip(_pca(X, n), _pca_of_rows(X, n), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-9)

@@ -28,6 +28,7 @@ from .hub import download, is_repo
 from .predict import restore
 from .predict.base import need
 from .predict.subtasks import SubtaskModel
+from .resources import need as need_memory
 from .responses import Items, Models, Responses
 from .select import Anchors
 from .select.reserve import Reserve
@@ -69,7 +70,7 @@ def load(path: str | Path, *, revision: str | None = None) -> Condensation:
     Raises FormatError where the folder is not a condensation, is damaged, or was written by a newer version.
     """
     folder = download(str(path), revision=revision) if is_repo(path) else Path(path)
-    about = _parse(folder)
+    about = parse(folder)
     try:
         return _build(about, _verified(folder, about))
     except FormatError:
@@ -81,7 +82,8 @@ def load(path: str | Path, *, revision: str | None = None) -> Condensation:
 # ---- parse -----------------------------------------------------------------------------------------------------
 
 
-def _parse(folder: Path) -> dict[str, Any]:
+def parse(folder: Path) -> dict[str, Any]:
+    """The description of a condensation after checking its checksum; see `load`."""
     file = folder / JSON
     if not file.is_file():
         raise FormatError(f"'{folder}' is not a condensation (no {JSON} in it). Make one with 'disco condense'.")
@@ -89,7 +91,7 @@ def _parse(folder: Path) -> dict[str, Any]:
         raise FormatError(f"'{file}' has {file.stat().st_size} bytes, more than any condensation; it is not read")
     try:
         about = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as e:
+    except (ValueError, RecursionError, OSError) as e:
         raise FormatError(f"'{file}' is not readable JSON ({e}); the file is damaged, get it again") from None
     if not isinstance(about, dict) or about.get("kind") != KIND:
         raise FormatError(f"'{file}' does not describe a condensation. Make one with 'disco condense'.")
@@ -102,27 +104,51 @@ def _parse(folder: Path) -> dict[str, Any]:
     return about
 
 
+def damaged(folder: Path, about: dict[str, Any]) -> list[str | None]:
+    """For each file that a condensation's description names, None or what is wrong with it."""
+    found: list[str | None] = []
+    for read in (_check_card, _arrays_data):
+        try:
+            read(folder, about)
+            found.append(None)
+        except FormatError as e:
+            found.append(str(e))
+    return found
+
+
 def _verified(folder: Path, about: dict[str, Any]) -> dict[str, Array]:
     from safetensors import SafetensorError
     from safetensors.numpy import load as from_bytes
 
-    files = _field(about, "files", dict)
-    card_file = folder / CARD
-    if card_file.is_file() and _sha256(card_file.read_bytes()) != files.get(CARD):
-        raise FormatError(
-            f"'{card_file}' is damaged or was edited: its checksum does not fit. If the edit is yours, keep your "
-            f"notes in another file and delete {CARD}; the condensation loads without it."
-        )
-    try:
-        data = (folder / ARRAYS).read_bytes()
-    except OSError as e:
-        raise FormatError(f"'{folder / ARRAYS}' cannot be read ({e.strerror}); get the condensation again") from None
-    if _sha256(data) != files.get(ARRAYS):
-        raise FormatError(f"'{folder / ARRAYS}' is damaged: its checksum does not fit. Get the condensation again.")
+    _check_card(folder, about)
+    data = _arrays_data(folder, about)
     try:
         return dict(from_bytes(data))
-    except (SafetensorError, ValueError, KeyError) as e:
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as e:
         raise FormatError(f"'{folder / ARRAYS}' is not a safetensors file: {e}") from None
+
+
+def _check_card(folder: Path, about: dict[str, Any]) -> None:
+    file = folder / CARD
+    if file.is_file() and _sha256(file.read_bytes()) != _field(about, "files", dict).get(CARD):
+        raise FormatError(
+            f"'{file}' is damaged or was edited: its checksum does not fit. If the edit is yours, keep your "
+            f"notes in another file and delete {CARD}; the condensation loads without it."
+        )
+
+
+def _arrays_data(folder: Path, about: dict[str, Any]) -> bytes:
+    file = folder / ARRAYS
+    try:
+        need_memory(
+            file.stat().st_size, f"'{file}'", "it is larger than any condensation of about 100 items; get it again"
+        )
+        data = file.read_bytes()
+    except OSError as e:
+        raise FormatError(f"'{file}' cannot be read ({e.strerror}); get the condensation again") from None
+    if _sha256(data) != _field(about, "files", dict).get(ARRAYS):
+        raise FormatError(f"'{file}' is damaged: its checksum does not fit. Get the condensation again.")
+    return data
 
 
 # ---- audit and build -------------------------------------------------------------------------------------------

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Sequence
 
 
 class DiscoError(Exception):
-    """The input is wrong in a way its owner can mend; the command line shows it as one line and exits with 2."""
+    """The input is wrong in a way its owner can mend; the command line shows it as one line and exits with 2.
+
+    What a message quotes from files may hold anything; control characters in it are shown by their numbers.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(printable(a) if isinstance(a, str) else a for a in args))
 
 
 class ValidationError(DiscoError, ValueError):
@@ -23,6 +29,13 @@ class AlignmentError(DiscoError, KeyError):
 
 class FormatError(DiscoError, ValueError):
     """A file is not what it should be: foreign, truncated, damaged, or written by a newer version."""
+
+
+def printable(text: str) -> str:
+    """The text on one line, with control characters, which could drive a terminal, shown by their numbers."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " if c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def some(ids: Iterable[object], limit: int = 3) -> str:

@@ -84,6 +84,8 @@ def only_writer(folder: Path) -> Iterator[None]:
     lock = folder / _LOCK
     handle, found = _hold(lock)
     if found:
+        for draft in folder.rglob(f"*.{_DRAFT}"):  # of single chunks, by Zarr
+            draft.unlink(missing_ok=True)
         log.warning("'%s': an earlier write was cut off; it is as it was before that, and work goes on", folder)
     try:
         with written(folder):
@@ -102,6 +104,26 @@ def tidy(target: Path) -> None:
         else:
             log.warning("'%s': removed what a process that was killed had left half-written", target)
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+
+
+def drafts(folder: str | Path) -> list[Path]:
+    """What killed processes left half-written in a folder, or beside it."""
+    inside = [Path(e.path) for e in os.scandir(folder) if _draft_of_the_dead(e.name)] if Path(folder).is_dir() else []
+    return [*inside, *_leavings(Path(folder))]
+
+
+def tidy_inside(folder: Path) -> None:
+    """Remove the drafts that killed processes left in a folder."""
+    for left in drafts(folder):
+        if left.parent == folder and not left.is_dir():
+            left.unlink(missing_ok=True)
+            log.warning("'%s': removed %s, which a process that was killed had left half-written", folder, left.name)
+
+
+def _draft_of_the_dead(name: str) -> bool:
+    mine, _, rest = name.rpartition(f".{_node()}-")
+    pid = rest.partition("-")[0]
+    return bool(mine) and f".{_DRAFT}" in rest and pid.isdigit() and not _alive(int(pid))
 
 
 def _leavings(target: Path) -> list[Path]:

@@ -36,6 +36,7 @@ KIND = "disco-eval responses"
 _CHUNK_BYTES = 2**18
 _SHARD_BYTES = 2**25
 _MODELS_PER_CHUNK = 16
+ANSWERS = ("correct", "probs")
 _MODEL_COLUMNS = ("model", "family", "base", "revision", "released")
 _ARRAYS = (
     *_MODEL_COLUMNS, "item", "subtask", "digest", "weight", "n_choices", "label", "cost", "correct", "probs",
@@ -61,8 +62,20 @@ class StoredArray:
     @property
     def item_block(self) -> int:
         """Items stored together: those of one shard, the unit that is read at once."""
+        return self.shard[1]
+
+    @property
+    def shard(self) -> tuple[int, int]:
+        """Models and items that share a file."""
         sizes = self._array.shards or self._array.chunks
-        return int(sizes[1])
+        return int(sizes[0]), int(sizes[1])
+
+    def file(self, model: int, item: int) -> str:
+        """The file, within the store, that holds the answer of a model to an item."""
+        height, width = self.shard
+        rest = (0,) * (self._array.ndim - 2)
+        place = "/".join(str(k) for k in (int(self._models[model]) // height, item // width, *rest))
+        return f"{self._array.basename}/c/{place}"
 
     def rows(self, models: Array) -> StoredArray:
         """A view of some of the models; reads nothing."""
@@ -74,8 +87,11 @@ class StoredArray:
         columns = _as_slice(items)
         try:
             if isinstance(columns, slice) and not isinstance(_as_slice(rows), slice):
-                return self._scattered(rows, columns)
-            part = np.asarray(self._array.oindex[_as_slice(rows), columns])
+                part = self._scattered(rows, columns)
+            else:
+                part = np.asarray(self._array.oindex[_as_slice(rows), columns])
+            if part.ndim == 2 and np.isnan(part).any():  # probabilities are checked as such
+                raise ValueError(f"a file of its array '{self._array.basename}' is lost")
         except (ValueError, OSError, RuntimeError, KeyError) as e:
             raise FormatError(
                 f"'{self._where}' is damaged: {_line(e)}. Write it again from the original results."
@@ -87,7 +103,7 @@ class StoredArray:
 
         Gathered by Zarr itself, the index alone would take twenty times the memory of what is read.
         """
-        height = int((self._array.shards or self._array.chunks)[0])
+        height = self.shard[0]
         width = len(range(*columns.indices(self._array.shape[1])))
         out = np.empty((len(rows), width, *self._array.shape[2:]), self._array.dtype)
         stretch = rows // height
@@ -252,24 +268,34 @@ def seal(group: zarr.Group, n_models: int, provenance: dict[str, Any]) -> None:
     """Write the store's description in one go: how many models count, and checksums of all that describes it.
 
     Chunks end in checksums of their own; the descriptions of the arrays (type, shape, chunks) and this one do not, and
-    a flipped bit there would change data without a word.
+    a flipped bit there would change data without a word. A lost file of a column reads as empty values, so the
+    columns' content has checksums here too.
     """
     about: dict[str, Any] = {"kind": KIND, "format": FORMAT, "n_models": n_models, "provenance": provenance}
     about["arrays"] = {name: _description(group, name) for name in _ARRAYS if name in group}
-    group.attrs.update({**about, "checksum": _checksum(about)})
+    about["columns"] = {name: _content(group, name, n_models) for name in about["arrays"] if name not in ANSWERS}
+    group.update_attributes({**about, "checksum": _checksum(about)})  # in one write, unlike group.attrs.update
+
+
+def _content(group: zarr.Group, name: str, n_models: int) -> str:
+    """A checksum of what a column says, up to the last model that counts."""
+    values = np.asarray(array_of(group, name)[:])
+    kept = values[:n_models] if name in _MODEL_COLUMNS else values
+    return hashlib.sha256(json.dumps(kept.tolist()).encode()).hexdigest()[:32]
 
 
 def _description(group: zarr.Group, name: str) -> str:
     """A checksum of an array's description, less its number of models, which an append changes first."""
     array = array_of(group, name)
     text = json.loads(json.dumps(array.metadata.to_dict(), default=str))
-    if name in _MODEL_COLUMNS or name in ("correct", "probs"):
+    if name in _MODEL_COLUMNS or name in ANSWERS:
         text["shape"][0] = None
     return hashlib.sha256(json.dumps(text, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _checksum(about: dict[str, Any]) -> str:
-    own = {name: about.get(name) for name in ("kind", "format", "n_models", "provenance", "arrays")}
+    names = ("kind", "format", "n_models", "provenance", "arrays", *(("columns",) if "columns" in about else ()))
+    own = {name: about.get(name) for name in names}
     return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
 
 
@@ -280,6 +306,9 @@ def _verify(group: zarr.Group, about: dict[str, Any]) -> None:
     for name, expected in about["arrays"].items():
         if _description(group, name) != expected:
             raise ValueError(f"the description of its array '{name}' does not fit its checksum")
+    for name, expected in about.get("columns", {}).items():
+        if _content(group, name, about["n_models"]) != expected:
+            raise ValueError(f"its column '{name}' does not fit its checksum")
 
 
 def model_columns(models: Models) -> dict[str, Array]:
@@ -311,7 +340,7 @@ def _answers(
     chunks, shards = chunking(source.shape, kept.itemsize)
     array = group.create_array(
         name, shape=source.shape, dtype=kept, chunks=chunks, shards=shards, dimension_names=dims,
-        compressors=codecs(kept.itemsize),
+        compressors=codecs(kept.itemsize), fill_value=np.nan,  # a file that is lost must not read as zeros
     )  # fmt: skip
     for m in range(0, source.shape[0], shards[0]):
         for i in range(0, source.shape[1], shards[1]):

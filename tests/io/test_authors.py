@@ -131,7 +131,7 @@ def test_big_endian_arrays_are_read_right(tmp_path):
     import io
     import pickle
 
-    from disco_eval.io.authors import _Plain
+    from disco_eval.io.plain import _Plain
 
     array = np.arange(3, dtype=">f8")
     got = _Plain(io.BytesIO(pickle.dumps({"x": array}, protocol=2))).load()

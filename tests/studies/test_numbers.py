@@ -61,7 +61,7 @@ def test_what_is_no_such_table_is_refused(tmp_path):
     with pytest.raises(DiscoError, match="disco study STORE"):
         read_predictions(tmp_path)
     (tmp_path / "predictions.parquet").write_bytes(b"nothing")
-    with pytest.raises(FormatError, match="cannot be read as a table"):
+    with pytest.raises(FormatError, match="cannot be read as parquet"):
         read_predictions(tmp_path)
 
 

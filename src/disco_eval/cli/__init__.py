@@ -13,6 +13,7 @@ import typer
 from ..errors import DiscoError
 from . import (
     anchors,
+    check,
     collect,
     compare,
     condense,
@@ -51,6 +52,7 @@ app.command("watch")(watch.watch)
 app.command("collect")(collect.collect)
 app.command("push")(sharing.push)
 app.command("pull")(sharing.pull)
+app.command("check")(check.check)
 
 
 @app.callback(invoke_without_command=True)

@@ -30,7 +30,7 @@ def study(
         str | None,
         typer.Option(
             "--split",
-            help="iid, chronological, bootstrap, family, base, top10, top30; several with commas. "
+            help="iid, random, chronological, bootstrap, family, base, top10, top30; several with commas. "
             "A preset's own by default, else iid.",
         ),
     ] = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError, ValidationError, some
 from ..responses import Items, Models, Responses
+from .plain import load_plain
 
 Array = NDArray[Any]
 
@@ -23,7 +23,6 @@ BENCHMARKS = {
     "arc": "arc",
 }
 WEIGHTS = ("subtasks", "items")
-_KINDS = frozenset("fiubUS")
 
 
 def read_authors(path: str | Path, weights: str = "subtasks") -> dict[str, Responses]:
@@ -60,85 +59,19 @@ def read_authors(path: str | Path, weights: str = "subtasks") -> dict[str, Respo
     return out
 
 
-def load_plain(path: str | Path) -> Any:
-    """A pickle of plain values and numeric numpy arrays; anything else raises FormatError before it is called."""
-    try:
-        with open(path, "rb") as file:
-            return _Plain(file).load()
-    except OSError as e:
-        raise FormatError(f"'{path}' cannot be read: {e.strerror}") from None
-    except FormatError as e:
-        raise FormatError(f"'{path}': {e}") from None
-    except Exception as e:  # a damaged pickle can fail in any way; nothing of it was run
-        raise FormatError(f"'{path}' is no pickle of plain data, or is damaged ({type(e).__name__}: {e})") from None
-
-
-class _Plain(pickle.Unpickler):
-    """Knows how to make arrays from their bytes and nothing else; every other name in the file is refused."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        known = _KNOWN.get((module.replace("numpy._core.", "numpy.core."), name))
-        if known is None:
-            raise FormatError(f"it asks for '{module}.{name}', which is not data; the file was not opened further")
-        return known
-
-
-class _ArrayType:
-    """Stands for ``numpy.ndarray`` where a pickle names it; it cannot be called by one."""
-
-
-def _empty(kind: Any, shape: Any, code: Any) -> Array:
-    if kind is not _ArrayType:
-        raise FormatError("it makes an array of a type that is no plain array")
-    return np.empty((0,), np.uint8)
-
-
-def _dtype(code: Any, *flags: Any) -> np.dtype[Any]:
-    text = code.decode("ascii") if isinstance(code, bytes) else code
-    if not isinstance(text, str) or not text.lstrip("<>|=") or text.lstrip("<>|=")[0] not in _KINDS:
-        raise FormatError(f"it holds an array of type {code!r}; numbers and text alone are read")
-    return np.dtype(text, False, True)  # a copy: the pickle sets the byte order of what it gets
-
-
-def _from_buffer(buffer: Any, dtype: Any, shape: Any, order: str) -> Array:
-    if not isinstance(dtype, np.dtype) or dtype.kind not in _KINDS:
-        raise FormatError("it holds an array that is neither numbers nor text")
-    return np.frombuffer(buffer, dtype).reshape(shape, order="F" if order == "F" else "C")
-
-
-def _scalar(dtype: Any, data: bytes) -> Any:
-    if not isinstance(dtype, np.dtype) or dtype.kind not in _KINDS:
-        raise FormatError("it holds a scalar that is neither a number nor text")
-    return np.frombuffer(data, dtype)[0]
-
-
-def _latin(text: str, encoding: str) -> bytes:
-    return text.encode("latin1")  # how old protocols write bytes
-
-
-_KNOWN: dict[tuple[str, str], Any] = {
-    ("numpy", "ndarray"): _ArrayType,
-    ("numpy", "dtype"): _dtype,
-    ("numpy.core.multiarray", "_reconstruct"): _empty,
-    ("numpy.core.multiarray", "scalar"): _scalar,
-    ("numpy.core.numeric", "_frombuffer"): _from_buffer,
-    ("_codecs", "encode"): _latin,
-    ("builtins", "set"): set,
-    ("builtins", "frozenset"): frozenset,
-    ("builtins", "slice"): slice,
-    ("builtins", "complex"): complex,
-    ("collections", "OrderedDict"): dict,
-}
-
-
 def _parts(content: Any, path: str) -> tuple[list[str], dict[str, Any]]:
     if not isinstance(content, dict) or not {"models", "data"} <= set(content):
         raise FormatError(f"'{path}' is no model_outputs.pickle: it needs 'models' and 'data'")
-    models = [str(m) for m in content["models"]]
-    data = content["data"]
+    names, data = content["models"], content["data"]
+    models = names.tolist() if isinstance(names, np.ndarray) and names.ndim == 1 else names
+    if not isinstance(models, (list, tuple)) or not all(isinstance(m, str) for m in models):
+        raise FormatError(f"'{path}': 'models' is no list of names")
+    models = list(models)
     if not isinstance(data, dict) or not data:
         raise FormatError(f"'{path}': 'data' is no dict of subtasks")
     for name, part in data.items():
+        if not isinstance(name, str):
+            raise FormatError(f"'{path}': a subtask's name is of type {type(name).__name__}, expected text")
         if not isinstance(part, Mapping) or not {"correctness", "predictions"} <= set(part):
             raise FormatError(f"'{path}': subtask '{name}' lacks 'correctness' or 'predictions'")
     return models, dict(data)
@@ -153,7 +86,7 @@ def _join(models: list[str], data: dict[str, Any], weights: str, path: str) -> R
     """One benchmark from its subtasks, without the padding."""
     correct, loglik, names, subtask, weight = [], [], [], [], []
     for name, part in data.items():
-        grades, values = np.asarray(part["correctness"]), np.asarray(part["predictions"])
+        grades, values = _numbers(part["correctness"], name, path), _numbers(part["predictions"], name, path)
         n_items = len(grades)
         if grades.shape != (n_items, len(models)) or values.shape[:2] != grades.shape or values.ndim != 3:
             raise FormatError(
@@ -174,6 +107,12 @@ def _join(models: list[str], data: dict[str, Any], weights: str, path: str) -> R
         raise FormatError(f"'{path}': {len(empty)} items have no log-likelihood at all: {some(empty)}")
     items = Items(names, subtask=subtask, weight=np.array(weight), n_choices=n_choices)
     return Responses.from_loglikelihoods(Models(models), items, every, correct=np.concatenate(correct, axis=1))
+
+
+def _numbers(value: Any, subtask: str, path: str) -> Array:
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiub" or not value.size:
+        raise FormatError(f"'{path}': subtask '{subtask}' holds something else than arrays of numbers")
+    return value
 
 
 def _choices(values: Array) -> Array:

@@ -45,12 +45,21 @@ def _read(reader: Any, model: str, files: list[Path], metric: str | None) -> Res
         task = str(header.eval.task).rpartition("/")[2]
         grades: dict[str, list[float]] = {}
         digests: dict[str, str] = {}
-        for sample in reader.read_eval_log_samples(str(file), all_samples_required=False):
+        for sample in _samples(reader, file):
             item = f"{task}/{sample.id}"
             grades.setdefault(item, []).append(_grade(item, sample.scores or {}, metric))
             digests[item] = hashlib.sha256(f"{sample.input}\x1f{sample.choices}".encode()).hexdigest()[:16]
         records += [Record(item, task, sum(g) / len(g), digests[item]) for item, g in grades.items()]
     return one_model(model, records, {"harness": "inspect", "metric": metric or "default", "models": {model: {}}})
+
+
+def _samples(reader: Any, file: Path) -> Iterator[Any]:
+    try:
+        yield from reader.read_eval_log_samples(str(file), all_samples_required=False)
+    except DiscoError:
+        raise
+    except Exception as e:  # as for the header
+        raise FormatError(f"'{file}' has samples that Inspect cannot read: {' '.join(str(e).split())[:120]}") from None
 
 
 def _grade(item: str, scores: dict[str, Any], metric: str | None) -> float:

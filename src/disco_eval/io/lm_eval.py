@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import AlignmentError, DiscoError, FormatError, some
 from ..responses import Responses
 from .importing import join
-from .records import Record, grade_of, loglikelihoods_of, one_model, read_json
+from .records import Record, grade_of, in_layout, loglikelihoods_of, one_model, read_json
 
 Array = NDArray[Any]
 
@@ -70,26 +70,28 @@ def find_runs(paths: Iterable[str | Path]) -> list[Run]:
 
 
 def _add(runs: dict[str, Run], file: Path) -> None:
-    about = read_json(file)
-    if not isinstance(about, dict) or "results" not in about:
-        raise FormatError(f"'{file}' is not a results file of lm_eval (no 'results' in it)")
-    model = _model_name(about, file)
-    stamp = file.stem.removeprefix("results")
-    samples = {
-        f.stem.removeprefix("samples_").removesuffix(stamp): f for f in file.parent.glob(f"samples_*{stamp}.jsonl")
-    }
-    if not samples:
-        raise FormatError(f"'{file}' has no samples files beside it; run lm_eval with --log_samples")
-    run = runs.setdefault(model, Run(model, file, about))
-    twice = sorted(set(run.samples) & set(samples))
-    if twice:
-        raise AlignmentError(
-            f"'{model}' has two runs of {some(twice)}: '{run.samples[twice[0]]}' and '{samples[twice[0]]}'; keep one"
-        )
-    run.samples |= samples
-    for name in ("versions", "n-shot", "n-samples", "configs"):
-        if run.about is not about and isinstance(about.get(name), dict):
-            run.about.setdefault(name, {}).update(about[name])
+    with in_layout(file, "a results file of lm_eval"):
+        about = read_json(file)
+        if not isinstance(about, dict) or "results" not in about:
+            raise FormatError(f"'{file}' is not a results file of lm_eval (no 'results' in it)")
+        model = _model_name(about, file)
+        stamp = file.stem.removeprefix("results")
+        samples = {
+            f.stem.removeprefix("samples_").removesuffix(stamp): f for f in file.parent.glob(f"samples_*{stamp}.jsonl")
+        }
+        if not samples:
+            raise FormatError(f"'{file}' has no samples files beside it; run lm_eval with --log_samples")
+        run = runs.setdefault(model, Run(model, file, about))
+        twice = sorted(set(run.samples) & set(samples))
+        if twice:
+            raise AlignmentError(
+                f"'{model}' has two runs of {some(twice)}: '{run.samples[twice[0]]}' and '{samples[twice[0]]}'; "
+                "keep one"
+            )
+        run.samples |= samples
+        for name in ("versions", "n-shot", "n-samples", "configs"):
+            if run.about is not about and isinstance(about.get(name), dict):
+                run.about.setdefault(name, {}).update(about[name])
 
 
 def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = False) -> Responses:
@@ -105,17 +107,18 @@ def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = F
     Raises FormatError where a row cannot be read or lacks the metric, naming file and line; ValidationError where a
     log-likelihood is NaN.
     """
-    records: list[Record] = []
-    for task in sorted(run.samples):
-        records += _read_task(task, run.samples[task], metric, length_normalised)
-    provenance = {
-        "harness": "lm-eval",
-        "metric": metric or "default",
-        "length_normalised": length_normalised,
-        "models": {run.model: _about_run(run)},
-    }
-    revision = str((run.about.get("config") or {}).get("model_revision") or "")
-    return one_model(run.model, records, provenance, revision=revision)
+    with in_layout(run.results, "a run of lm_eval"):
+        records: list[Record] = []
+        for task in sorted(run.samples):
+            records += _read_task(task, run.samples[task], metric, length_normalised)
+        provenance = {
+            "harness": "lm-eval",
+            "metric": metric or "default",
+            "length_normalised": length_normalised,
+            "models": {run.model: _about_run(run)},
+        }
+        revision = str((run.about.get("config") or {}).get("model_revision") or "")
+        return one_model(run.model, records, provenance, revision=revision)
 
 
 def read_lm_eval(

@@ -14,7 +14,9 @@ probable choice.
 
 from __future__ import annotations
 
+import math
 import struct
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -23,8 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError, some
+from ..errors import FormatError, ValidationError, some
 from ..files import new_file
+from ..resources import need
 from ..responses import Items, Models, Responses
 
 Array = NDArray[Any]
@@ -32,6 +35,7 @@ Array = NDArray[Any]
 ANSWERS = ("probs", "loglikelihoods", "correct")
 _UNREADABLE = (  # what numpy and zipfile raise for foreign, truncated and crafted files
     ValueError, OSError, EOFError, KeyError, NotImplementedError, OverflowError, MemoryError,
+    RuntimeError, SyntaxError, tokenize.TokenError, TypeError, AttributeError, RecursionError,
     zipfile.BadZipFile, zlib.error, struct.error,
 )  # fmt: skip
 _ITEM = {"subtask": "subtask", "weight": "weight", "n_choices": "n_choices", "digest": "digest", "cost": "cost"}
@@ -87,20 +91,48 @@ def write_npz(responses: Responses, path: str | Path) -> None:
 
 
 def read_arrays(path: Path, known: set[str] | None = None) -> dict[str, Array]:
-    """The arrays of a NumPy archive, or those of some names; FormatError where it is none, or holds pickled objects."""
+    """The arrays of a NumPy archive, or those of some names; FormatError where it is none, or holds pickled objects.
+
+    Nothing is unpacked before its declared size is known to fit into the memory bound and to be that of its array.
+    """
     try:
         with path.open("rb") as file:
-            archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
+            if file.read(6) == b"\x93NUMPY":
                 raise FormatError(f"'{path}' is a single array, not an archive of named arrays (.npz)")
-            return {name: archive[name] for name in archive.files if known is None or name in known}
+            with zipfile.ZipFile(file) as archive:
+                members = {m.filename.removesuffix(".npy"): m for m in archive.infolist()}
+                wanted = {name: m for name, m in members.items() if known is None or name in known}
+                need(
+                    2 * sum(m.file_size for m in wanted.values()),
+                    f"the arrays of '{path}'",
+                    "take fewer models at a time",
+                )
+                return {name: _member(archive, m) for name, m in wanted.items()}
     except FileNotFoundError:
         raise FormatError(f"'{path}' does not exist") from None
     except _UNREADABLE as e:
-        if isinstance(e, FormatError):
+        if isinstance(e, (FormatError, ValidationError)):
             raise
         why = "it holds pickled objects" if "allow_pickle" in str(e) else " ".join(str(e).split())[:120] or "truncated"
         raise FormatError(f"'{path}' is not a readable NumPy archive ({why})") from None
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
+    """One array, after checking that its header promises what the archive says is there."""
+    read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        if version not in read_header:
+            raise ValueError(f"'{member.filename}' is of the unknown version {version}")
+        shape, _, dtype = read_header[version](file)
+        if dtype.hasobject:
+            raise ValueError("allow_pickle")
+        if dtype.kind not in "biufUSM" or math.prod(shape) * dtype.itemsize != member.file_size - file.tell():
+            raise ValueError(f"'{member.filename}' does not hold what it says")
+        if not dtype.itemsize and math.prod(shape) > member.file_size:
+            raise ValueError(f"'{member.filename}' holds empty texts alone")
+        file.seek(0)
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
 def _items(arrays: dict[str, Array], answers: Array) -> Items:

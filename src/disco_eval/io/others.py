@@ -24,7 +24,8 @@ import polars as pl
 
 from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
 from ..responses import Items, Models, Responses
-from .records import Record, folders_with, grade_of, literal, loglikelihoods_of, one_model, read_json
+from .frames import read_frame
+from .records import Record, folders_with, grade_of, in_layout, literal, loglikelihoods_of, one_model, read_json
 
 Reader = Callable[[], Responses]
 Named = Iterator[tuple[str, Reader]]
@@ -55,21 +56,19 @@ def _details_name(folder: Path) -> str:
 
 
 def _read_details(name: str, files: list[Path], metric: str | None) -> Responses:
-    records: list[Record] = []
-    for file in files:
-        task = file.stem.removeprefix("details_").rpartition("_")[0] or file.stem
-        task = task.split("|")[1].replace(":", "_") if task.count("|") >= 1 else task
-        try:
-            frame = pl.read_parquet(file)
-        except (pl.exceptions.PolarsError, OSError) as e:
-            raise FormatError(f"'{file}' cannot be read as parquet: {str(e).splitlines()[0][:120]}") from None
-        new = "model_response" in frame.columns
-        for k, row in enumerate(frame.iter_rows(named=True)):
-            try:
-                records.append(_lighteval_row(task, row, metric) if new else _leaderboard_row(task, k, row, metric))
-            except (KeyError, TypeError, ValueError, IndexError) as e:
-                raise FormatError(f"'{file}', row {k}: {str(e)[:160]}") from None
-    return one_model(name, records, {"harness": "lighteval", "metric": metric or "default", "models": {name: {}}})
+    with in_layout(files[0], "details of lighteval or the leaderboard"):
+        records: list[Record] = []
+        for file in files:
+            task = file.stem.removeprefix("details_").rpartition("_")[0] or file.stem
+            task = task.split("|")[1].replace(":", "_") if task.count("|") >= 1 else task
+            frame = read_frame(file, ".parquet")
+            new = "model_response" in frame.columns
+            for k, row in enumerate(frame.iter_rows(named=True)):
+                try:
+                    records.append(_lighteval_row(task, row, metric) if new else _leaderboard_row(task, k, row, metric))
+                except (KeyError, TypeError, ValueError, IndexError) as e:
+                    raise FormatError(f"'{file}', row {k}: {str(e)[:160]}") from None
+        return one_model(name, records, {"harness": "lighteval", "metric": metric or "default", "models": {name: {}}})
 
 
 def _leaderboard_row(task: str, k: int, row: Mapping[str, Any], metric: str | None) -> Record:
@@ -141,19 +140,22 @@ def helm(paths: Sequence[Path], *, metric: str | None = None) -> Named:
 
 
 def _read_helm(name: str, folders: list[Path], metric: str | None) -> Responses:
-    records: list[Record] = []
-    for folder in folders:
-        spec = read_json(folder / "run_spec.json")
-        task = str(spec.get("name", folder.name)).split(",model=")[0].replace("/", "_")
-        method = str(spec["adapter_spec"].get("method", ""))
-        try:
-            if method.startswith("multiple_choice_separate"):
-                records += _helm_choices(task, read_json(folder / "scenario_state.json"))
-            else:
-                records += _helm_grades(task, read_json(folder / "per_instance_stats.json"), metric or "exact_match")
-        except (KeyError, TypeError, IndexError) as e:
-            raise FormatError(f"'{folder}' is not a run of HELM in the known layout: {e} is missing") from None
-    return one_model(name, records, {"harness": "helm", "metric": metric or "exact_match", "models": {name: {}}})
+    with in_layout(folders[0], "a run of HELM"):
+        records: list[Record] = []
+        for folder in folders:
+            spec = read_json(folder / "run_spec.json")
+            task = str(spec.get("name", folder.name)).split(",model=")[0].replace("/", "_")
+            method = str(spec["adapter_spec"].get("method", ""))
+            try:
+                if method.startswith("multiple_choice_separate"):
+                    records += _helm_choices(task, read_json(folder / "scenario_state.json"))
+                else:
+                    records += _helm_grades(
+                        task, read_json(folder / "per_instance_stats.json"), metric or "exact_match"
+                    )
+            except (KeyError, TypeError, IndexError) as e:
+                raise FormatError(f"'{folder}' is not a run of HELM in the known layout: {e} is missing") from None
+        return one_model(name, records, {"harness": "helm", "metric": metric or "exact_match", "models": {name: {}}})
 
 
 def _helm_choices(task: str, state: Mapping[str, Any]) -> Iterator[Record]:
@@ -218,21 +220,24 @@ def opencompass(paths: Sequence[Path]) -> Named:
 
 
 def _read_opencompass(name: str, files: list[Path]) -> Responses:
-    records = []
-    for file in files:
-        rows = read_json(file)
-        if not isinstance(rows, dict):
-            raise FormatError(f"'{file}' is not a table of predictions by number")
-        for number, row in rows.items():
-            if not isinstance(row, dict) or "prediction" not in row or "gold" not in row:
-                raise FormatError(
-                    f"'{file}', entry {number}: it has no prediction and gold, so nothing says what is right"
+    with in_layout(files[0], "predictions of OpenCompass"):
+        records = []
+        for file in files:
+            rows = read_json(file)
+            if not isinstance(rows, dict):
+                raise FormatError(f"'{file}' is not a table of predictions by number")
+            for number, row in rows.items():
+                if not isinstance(row, dict) or "prediction" not in row or "gold" not in row:
+                    raise FormatError(
+                        f"'{file}', entry {number}: it has no prediction and gold, so nothing says what is right"
+                    )
+                right = str(row["prediction"]).strip() == str(row["gold"]).strip()
+                records.append(
+                    Record(f"{file.stem}/{number}", file.stem, float(right), _digest(row.get("origin_prompt", ""), []))
                 )
-            right = str(row["prediction"]).strip() == str(row["gold"]).strip()
-            records.append(
-                Record(f"{file.stem}/{number}", file.stem, float(right), _digest(row.get("origin_prompt", ""), []))
-            )
-    return one_model(name, records, {"harness": "opencompass", "metric": "prediction is gold", "models": {name: {}}})
+        return one_model(
+            name, records, {"harness": "opencompass", "metric": "prediction is gold", "models": {name: {}}}
+        )
 
 
 # ---- timm ------------------------------------------------------------------------------------------------------
@@ -251,8 +256,8 @@ def timm(paths: Sequence[Path], labels: Path) -> Named:
 
 
 def _timm_labels(file: Path) -> tuple[list[str], list[int]]:
+    frame = read_frame(file, ".csv")
     try:
-        frame = pl.read_csv(file)
         names, numbers = frame["filename"].cast(pl.String).to_list(), frame["label"].cast(pl.Int64).to_list()
     except (pl.exceptions.PolarsError, OSError) as e:
         raise FormatError(
@@ -264,30 +269,30 @@ def _timm_labels(file: Path) -> tuple[list[str], list[int]]:
 
 
 def _read_timm(path: Path, names: list[str], numbers: list[int]) -> Responses:
-    try:
-        frame = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as e:
-        raise FormatError(f"'{path}' cannot be read as parquet: {str(e).splitlines()[0][:120]}") from None
-    index = next((c for c in ("filename", "__index_level_0__") if c in frame.columns), None)
-    if index is None:
-        raise FormatError(f"'{path}' has no column filename; it has {some(frame.columns, 6)}")
-    separate = sorted((c for c in frame.columns if c.startswith("prob_")), key=lambda c: int(c.removeprefix("prob_")))
-    if "prob" not in frame.columns and not separate:
-        kind = (
-            "logits; run with --output-type prob"
-            if any(c.startswith("logit") for c in frame.columns)
-            else "no probabilities"
+    with in_layout(path, "an output of timm"):
+        frame = read_frame(path, ".parquet")
+        index = next((c for c in ("filename", "__index_level_0__") if c in frame.columns), None)
+        if index is None:
+            raise FormatError(f"'{path}' has no column filename; it has {some(frame.columns, 6)}")
+        separate = sorted(
+            (c for c in frame.columns if c.startswith("prob_")), key=lambda c: int(c.removeprefix("prob_"))
         )
-        raise FormatError(f"'{path}' holds {kind} (columns: {some(frame.columns, 6)})")
-    own = frame[index].cast(pl.String).to_list()
-    missing = sorted(set(names) - set(own))
-    if missing:
-        raise AlignmentError(f"'{path}' has no answer to {len(missing)} labelled files: {some(missing)}")
-    table = frame.select(separate).to_numpy() if separate else np.array(frame["prob"].to_list(), dtype=np.float32)
-    if table.ndim != 2 or table.shape[1] < 2:
-        raise DiscoError(f"'{path}' holds only the top class's probability; run inference.py with --topk 0")
-    where = {n: k for k, n in enumerate(own)}
-    probs = table[[where[n] for n in names]][None].astype(np.float32)
-    items = Items(names, n_choices=np.full(len(names), probs.shape[2]), label=numbers)
-    made = Responses.from_probs(Models([path.stem]), items, probs)
-    return Responses(made.models, items, made.correct, made.probs, {"harness": "timm", "models": {path.stem: {}}})
+        if "prob" not in frame.columns and not separate:
+            kind = (
+                "logits; run with --output-type prob"
+                if any(c.startswith("logit") for c in frame.columns)
+                else "no probabilities"
+            )
+            raise FormatError(f"'{path}' holds {kind} (columns: {some(frame.columns, 6)})")
+        own = frame[index].cast(pl.String).to_list()
+        missing = sorted(set(names) - set(own))
+        if missing:
+            raise AlignmentError(f"'{path}' has no answer to {len(missing)} labelled files: {some(missing)}")
+        table = frame.select(separate).to_numpy() if separate else np.array(frame["prob"].to_list(), dtype=np.float32)
+        if table.ndim != 2 or table.shape[1] < 2:
+            raise DiscoError(f"'{path}' holds only the top class's probability; run inference.py with --topk 0")
+        where = {n: k for k, n in enumerate(own)}
+        probs = table[[where[n] for n in names]][None].astype(np.float32)
+        items = Items(names, n_choices=np.full(len(names), probs.shape[2]), label=numbers)
+        made = Responses.from_probs(Models([path.stem]), items, probs)
+        return Responses(made.models, items, made.correct, made.probs, {"harness": "timm", "models": {path.stem: {}}})

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import AlignmentError, FormatError, ValidationError, some
+from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
+from ..resources import need
 from ..responses import Items, Models, Responses
+
+
+@contextmanager
+def in_layout(file: Path, what: str) -> Iterator[None]:
+    """Turn what goes wrong when JSON values are not those of a known layout into one line: FormatError."""
+    try:
+        yield
+    except DiscoError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, SyntaxError) as e:
+        why = " ".join(f"{type(e).__name__}: {e}".split())[:120]
+        raise FormatError(f"'{file}' is not {what} in the known layout ({why})") from None
 
 
 @dataclass(frozen=True)
@@ -34,6 +48,8 @@ def one_model(
 
     Items are ordered by task and number unless ``in_order``. Raises AlignmentError for an item that is there twice.
     """
+    if not records:
+        raise FormatError(f"there are no answers of '{name}'")
     ids = [r.item for r in records]
     if len(set(ids)) != len(ids):
         names, counts = np.unique(ids, return_counts=True)
@@ -88,6 +104,9 @@ def loglikelihoods_of(values: Sequence[Any]) -> list[float]:
     return numbers
 
 
+_JSON_TIMES = 8  # what a file's values take in memory against the file
+
+
 def literal(value: Any) -> Any:
     """A value that some writers turned into the text of a Python literal; never evaluated as code."""
     if not isinstance(value, str) or len(value) > 10_000_000:
@@ -99,9 +118,12 @@ def literal(value: Any) -> Any:
 
 
 def read_json(file: Path) -> Any:
-    """JSON of a file; FormatError where it is not."""
+    """JSON of a file; FormatError where it is not, or too large to be taken apart in memory."""
     try:
+        need(_JSON_TIMES * file.stat().st_size, f"'{file}' in parts", "split it")
         return json.loads(file.read_bytes())
+    except ValidationError:
+        raise
     except (OSError, ValueError, RecursionError) as e:
         raise FormatError(f"'{file}' is not readable JSON ({str(e)[:100]})") from None
 

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import DiscoError, FormatError, ValidationError, some, unknown
 from ..files import new_file
 from ..responses import Items, Models, Responses
+from .frames import read_frame
 
 Array = NDArray[Any]
 
@@ -112,13 +113,10 @@ def _read(path: Path) -> pl.DataFrame:
         raise FormatError(f"'{path}' should end in one of {', '.join(SUFFIXES)}, so that its format is known")
     if not path.is_file():
         raise FormatError(f"'{path}' does not exist or is not a file")
-    try:
-        if suffix in (".csv", ".tsv"):
-            # as text: ids such as 001 or 1e5 are names, not numbers
-            return pl.read_csv(path, separator="," if suffix == ".csv" else "\t", infer_schema=False)
-        frame = pl.read_parquet(path) if suffix == ".parquet" else pl.read_ndjson(path, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, OSError, ValueError) as e:
-        raise FormatError(f"'{path}' cannot be read as {suffix[1:]}: {_first_line(e)}") from None
+    if suffix in (".csv", ".tsv"):
+        # as text: ids such as 001 or 1e5 are names, not numbers
+        return read_frame(path, separator="," if suffix == ".csv" else "\t", infer_schema=False)
+    frame = read_frame(path) if suffix == ".parquet" else read_frame(path, infer_schema_length=None)
     nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
     if nested:
         raise FormatError(f"'{path}' has lists or records in {some(nested)}; a long table has one value a cell")

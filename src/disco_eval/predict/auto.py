@@ -19,6 +19,7 @@ from .base import Array, Arrays, Config, check_answers, clip, need
 from .signature import signature
 
 FEWEST_SOURCES = 8
+MOST_SOURCES = 1000  # that a process learns from: its work grows with their cube, what they add hardly at all
 WIDEST = 20_000  # numbers in a signature, above which the label's probability stands for all choices
 _EDGE = (0.05, 0.95)  # quantiles of the source scores between which a target counts as inside their range
 _PULL = 0.1  # how strongly the shares of the processes are drawn to equal ones, in models per model
@@ -81,7 +82,7 @@ class Auto:
                 f"prediction 'auto' needs at least {FEWEST_SOURCES} source models, got {source.n_models}"
             )
         known, scores = source.pick(items=anchors.positions), source.scores()
-        groups = source.models.groups()
+        groups = source.models.groups()[_evenly(known.models.ids, scores)]
         self._ids = anchors.ids
         self._soft = known.probs is not None and known.items.label is not None and not self.grades
         self._processes = _fit_processes(known, scores, self._soft)
@@ -249,7 +250,16 @@ def _mixture(errors: Array) -> Array:
 
 
 def _fit_processes(known: Responses, scores: Array, soft: bool) -> list[GaussianProcess]:
-    return [GaussianProcess.fit(X, mean, scores) for X, mean in _views(known, soft)]
+    rows = _evenly(known.models.ids, scores)
+    return [GaussianProcess.fit(X, mean, scores[rows]) for X, mean in _views(known.pick(models=rows), soft)]
+
+
+def _evenly(ids: Array, scores: Array) -> Array:
+    """Positions of the source models that processes learn from: all, or `MOST_SOURCES` at even steps of their rank."""
+    if len(scores) <= MOST_SOURCES:
+        return np.arange(len(scores))
+    order = np.lexsort((ids, scores))
+    return np.sort(order[np.linspace(0, len(order) - 1, MOST_SOURCES).round().astype(np.int64)])
 
 
 def _fit_line(source: Responses, anchors: Anchors, grades: Array, scores: Array) -> AbilityLine:

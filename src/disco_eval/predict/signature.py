@@ -133,10 +133,30 @@ class SignatureModel:
 
 
 def _pca(X: Array, n_components: int) -> tuple[Array, Array]:
-    """Mean and principal axes by full SVD, scikit-learn's signs."""
+    """Mean and principal axes by full SVD, scikit-learn's signs; wide signatures by the products of their rows."""
+    n = max(1, min(n_components, len(X) - 1, X.shape[1]))
+    if X.shape[1] > _WIDE:
+        return _pca_of_rows(X, n)
     from sklearn.decomposition import PCA
 
-    n = max(1, min(n_components, len(X) - 1, X.shape[1]))
     with np.errstate(invalid="ignore", divide="ignore"):  # its share of variance, unused here, is 0/0 for equal rows
         fitted: Any = PCA(n, svd_solver="full").fit(X)
     return fitted.mean_, fitted.components_
+
+
+def _pca_of_rows(X: Array, n: int) -> tuple[Array, Array]:
+    """The same from the eigenvectors of (n_models, n_models) products: a third of the memory where rows are long."""
+    mean = X.mean(axis=0)
+    centred = X - mean
+    products = np.zeros((len(X), len(X)))
+    for first in range(0, X.shape[1], _WIDE):
+        part = centred[:, first : first + _WIDE].astype(np.float64)
+        products += part @ part.T
+    value, vector = np.linalg.eigh(products)
+    value, vector = value[::-1][:n], vector[:, ::-1][:, :n]
+    length = np.sqrt(np.maximum(value, 1e-12 * max(float(value[0]), 1e-300)))
+    components = (vector / length).T.astype(X.dtype) @ centred
+    strongest = np.abs(components).argmax(axis=1)
+    sign = np.where(components[np.arange(n), strongest] < 0, -1, 1).astype(X.dtype)
+    components *= sign[:, None]
+    return mean, components

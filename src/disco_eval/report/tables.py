@@ -53,6 +53,7 @@ _FACTORS = {  # the rows of the factor analyses, see studies.presets
     "pds+forest, whole committee": ("DISCO", "High PDS, whole committee", _RF),
     **{f"pds+forest, committee {n}": ("DISCO", f"High PDS, committee {n}", _RF) for n in (10, 25, 50, 100, 200)},
     "lowest pds+forest": ("DISCO", "Low PDS", _RF),
+    "by difficulty+direct": ("Baseline", "Random, spread by difficulty", "Direct eval."),
     "default": ("disco-eval", "Default", "Default"),
     "default, as many more when alarmed": ("disco-eval", "Default", "Default, as many more when alarmed"),
     "every_kth+lifelong, fewest errors": ("Lifelong Bench.", "Uniform correctness", "Weighted sum, fewest errors"),

@@ -8,6 +8,7 @@ is and carry a checksum of the names, so that sums of other items or models are 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,8 +71,21 @@ def update(responses: Responses, path: str | Path) -> Updated:
             ("item", responses.items.ids),
         ):
             group.create_array(name, shape=ids.shape, dtype=str, chunks=(len(ids),))[:] = ids.astype(object)
-        group.attrs.update({"kind": KIND, "format": FORMAT, "checksum": _checksum(group)})
+        group.update_attributes({"kind": KIND, "format": FORMAT, "checksum": _checksum(group)})
     return Updated(pds, jsd, new.n_models)
+
+
+def stretches(path: Path) -> Iterator[slice]:
+    """The items of kept sums, a few at a time, for `read_part`; FormatError where there are none, or damaged ones."""
+    array = array_of(_read(path), "max")
+    for first in range(0, array.shape[0], array.chunks[0]):
+        yield slice(first, min(first + array.chunks[0], array.shape[0]))
+
+
+def read_part(path: Path, columns: slice) -> Disagreement:
+    """The accumulator of some neighbouring items; FormatError where it is damaged."""
+    group = _read(path)
+    return _part(group, columns, len(_text(group, "model")))
 
 
 def _totals(new: Responses, old: zarr.Group | None, n_known: int) -> Any:
@@ -86,7 +100,9 @@ def _totals(new: Responses, old: zarr.Group | None, n_known: int) -> Any:
 
 def _part(group: zarr.Group, columns: slice, n_models: int) -> Disagreement:
     try:
-        return Disagreement.restore(n_models, {name: np.asarray(array_of(group, name)[columns]) for name in _NAMES})
+        return Disagreement.restore(
+            n_models, {name: np.asarray(array_of(group, name)[columns]) for name in _NAMES}
+        )  # NaN where a file is lost
     except (ValueError, OSError, RuntimeError, KeyError) as e:
         raise FormatError(f"the kept sums are damaged ({' '.join(str(e).split())[:120]}); delete them") from None
 

@@ -29,6 +29,7 @@ def _plans(cutoff: str | None) -> dict[str, Draw]:
 
     return {
         "iid": lambda responses, rng: splits.iid(responses),
+        "random": _random,
         "chronological": chronological,
         "bootstrap": lambda responses, rng: splits.bootstrap(chronological(responses, rng), rng),
         "family": lambda responses, rng: splits.by_group(responses, "family", rng=rng),
@@ -37,6 +38,12 @@ def _plans(cutoff: str | None) -> dict[str, Draw]:
         "top10": lambda responses, rng: splits.by_performance(responses, 0.1),
         "top30": lambda responses, rng: splits.by_performance(responses, 0.3, 0.5),
     }
+
+
+def _random(responses: Responses, rng: np.random.Generator) -> Split:
+    n = max(1, round(0.2 * responses.n_models))
+    mixed = rng.permutation(responses.n_models)
+    return Split(np.sort(mixed[n:]), np.sort(mixed[:n]), "random")
 
 
 def _first(responses: Responses, fraction: float) -> Split:
@@ -51,7 +58,7 @@ SPLITS = tuple(_plans(None))
 def split_plan(split: str | Split | SplitPlan, cutoff: str | None = None) -> SplitPlan:
     """A plan from a name, a fixed `Split`, or as it is.
 
-    Names: ``iid`` (every tenth model a target), ``chronological`` (the newest tenth, or from ``cutoff`` on),
+    Names: ``iid`` (every tenth model a target), ``random`` (a fifth, drawn in every run), ``chronological`` (the newest tenth, or from ``cutoff`` on),
     ``bootstrap`` (nine tenths of each side of it, drawn in every run), ``family`` and ``base`` (whole groups, drawn in
     every run), ``first10`` (the first tenth of the models as they stand: the authors' file lists the newest first),
     ``top10`` (best tenth from all others), ``top30`` (best 30 % from the worst half: the gap).

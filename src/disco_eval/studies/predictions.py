@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from ..errors import DiscoError, FormatError, ValidationError, some
+from ..io.frames import read_frame
 from ..numerics.metrics import mae_pp, spearman
 from .sealed import read_sealed, write_sealed
 
@@ -86,11 +87,8 @@ def read_predictions(path: str | Path) -> Predictions:
         raise DiscoError(f"there is no '{file}'; make it with: disco study STORE --out {Path(path)}")
     if file.suffix != ".csv":
         return from_table(read_sealed(file), str(file))
-    try:
-        named = dict.fromkeys(("benchmark", "method", "split", "model"), pl.String)
-        table = pl.read_csv(file, schema_overrides=named)
-    except (pl.exceptions.PolarsError, OSError) as e:
-        raise FormatError(f"'{file}' cannot be read as a table: {str(e).splitlines()[0]}") from None
+    named = dict.fromkeys(("benchmark", "method", "split", "model"), pl.String)
+    table = read_frame(file, ".csv", schema_overrides=named)
     return from_table(table, str(file))
 
 

@@ -208,7 +208,7 @@ def _beyond(responses: Responses, asked: Options, metabench: Times) -> Preset:
         Condensed("default"),
         Condensed("default, as many more when alarmed", times=1.0),
     )
-    return Preset(methods, ("iid", "base", "family", "top10", "top30"), (30, 100))
+    return Preset(methods, ("random", "base", "family", "top10", "top30"), (30, 100))
 
 
 PRESETS: dict[str, Callable[[Responses, Options, Times], Preset]] = {

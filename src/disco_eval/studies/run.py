@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 import uuid
@@ -16,8 +17,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from .. import __version__
-from ..errors import ValidationError
-from ..files import new_file
+from ..errors import FormatError, ValidationError
+from ..files import new_file, tidy_inside
 from ..numerics.rng import Seed
 from ..resources import Here, limited, memory_bound, workers
 from ..responses import Responses
@@ -43,6 +44,7 @@ from .sealed import read_sealed, write_sealed
 Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
 TIMES = "times.parquet"
+STUDY = "study.json"
 _TIMES = ("benchmark", "method", "split", "run", "n_anchors", "n_sources", "n_targets", "select_s", "predict_s")
 
 
@@ -100,6 +102,8 @@ def study(
     root = int(np.random.default_rng(rng).integers(2**62))
     scenes = [s for name, r in named.items() for plan in plans for s in scenes_of(name, r, plan, runs, root)]
     with tempfile.TemporaryDirectory() if out is None else _Kept(Path(out)) as folder:
+        tidy_inside(Path(folder))
+        tidy_inside(Path(folder) / "parts")
         units = [u for s in scenes for u in units_of(s, chosen, counts, root, Path(folder) / "parts")]
         _work(units, jobs, progress)
         table, measured = _collect(units, [m.name for m in chosen])
@@ -242,6 +246,24 @@ def _describe(
         "n_anchors": counts,
         "runs": runs,
         "root": root,
+        "files": sorted(file.name for file in out.glob("*.parquet") if not file.name.startswith(".")),
     }
-    with new_file(out / "study.json") as draft:
-        draft.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    with new_file(out / STUDY) as draft:
+        draft.write_text(json.dumps({**record, "checksum": _checksum(record)}, indent=1) + "\n", encoding="utf-8")
+
+
+def read_study(folder: Path) -> dict[str, Any]:
+    """What a study was asked for, from its folder; FormatError where that is missing or damaged."""
+    file = folder / STUDY
+    try:
+        record = json.loads(file.read_bytes())
+        fits = record.pop("checksum") == _checksum(record)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
+        raise FormatError(f"'{file}' is missing or is not the description of a study ({str(e)[:100]})") from None
+    if not fits:
+        raise FormatError(f"'{file}' is damaged or was edited: its checksum does not fit")
+    return dict(record)
+
+
+def _checksum(record: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from pathlib import Path
 
 import polars as pl
 
 from ..errors import FormatError
 from ..files import new_file
+from ..io.frames import read_frame
 
 _KEY = "disco-eval"
 
 
 def write_sealed(table: pl.DataFrame, file: Path) -> None:
     """Write a table as Parquet, whole or not at all, with a checksum of its content in the file's metadata."""
+    content = io.BytesIO()  # a full disk is then the system's error, not one of the writer's many
+    table.write_parquet(content, metadata={_KEY: checksum(table)})
     with new_file(file) as draft:
-        table.write_parquet(draft, metadata={_KEY: checksum(table)})
+        draft.write_bytes(content.getvalue())
 
 
 def read_sealed(file: Path) -> pl.DataFrame:
     """The table that `write_sealed` wrote; FormatError where it cannot be read or is another."""
-    table = read_parquet(file)
+    table = read_frame(file, ".parquet")
     found = seal_of(file)
     if found is not None and found != checksum(table):
         raise FormatError(f"'{file}' is damaged: its checksum does not fit. Delete it, and make it again.")
@@ -32,8 +36,10 @@ def seal_of(file: Path) -> str | None:
     """The checksum that a Parquet file says it has; None where it was written by others."""
     try:
         return pl.read_parquet_metadata(file).get(_KEY)
-    except Exception as e:
-        raise _unreadable(file, e) from None
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as e:  # polars' panics are no Exception
+        raise FormatError(f"'{file}' cannot be read as a table: {' '.join(str(e).split())[:160]}") from None
 
 
 def is_whole(file: Path) -> bool:
@@ -42,14 +48,6 @@ def is_whole(file: Path) -> bool:
         return file.is_file() and seal_of(file) is not None and len(read_sealed(file)) > 0
     except FormatError:
         return False
-
-
-def read_parquet(file: Path) -> pl.DataFrame:
-    """A Parquet file as a table; FormatError where it is none, whatever the library makes of that."""
-    try:
-        return pl.read_parquet(file)
-    except Exception as e:
-        raise _unreadable(file, e) from None
 
 
 def checksum(table: pl.DataFrame) -> str:
@@ -62,8 +60,3 @@ def checksum(table: pl.DataFrame) -> str:
         else:
             digest.update(column.fill_null(0).to_numpy().tobytes())
     return digest.hexdigest()
-
-
-def _unreadable(file: Path, error: Exception) -> FormatError:
-    why = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
-    return FormatError(f"'{file}' cannot be read as a table: {why}")

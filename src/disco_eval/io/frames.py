@@ -1,0 +1,44 @@
+"""Tables of other makers, read by polars: whatever it makes of a damaged file becomes one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ..errors import FormatError, ValidationError
+from ..resources import need
+
+_TIMES = {".csv": 10, ".tsv": 10, ".jsonl": 20, ".ndjson": 20}  # memory that a table takes against its text
+
+
+def read_frame(path: Path, kind: str | None = None, **options: Any) -> pl.DataFrame:
+    """A table from a file by its ending (or ``kind``, such as ``".csv"``); options are polars'.
+
+    Raises FormatError where the file cannot be read, ValidationError where its table would not fit into memory.
+    """
+    suffix = kind or path.suffix.lower()
+    try:
+        if suffix == ".parquet":
+            need(_parquet_bytes(path), f"the table in '{path}'", "take fewer models at a time")
+            return pl.read_parquet(path, **options)
+        need(_TIMES[suffix] * path.stat().st_size, f"the table in '{path}'", "take fewer models at a time")
+        return pl.read_csv(path, **options) if suffix in (".csv", ".tsv") else pl.read_ndjson(path, **options)
+    except ValidationError:
+        raise
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as e:  # polars raises errors of many kinds, and panics that are no Exception
+        raise FormatError(f"'{path}' cannot be read as {suffix[1:]}: {_first_line(e)}") from None
+
+
+def _parquet_bytes(path: Path) -> int:
+    """About what a Parquet file takes in memory: a few bytes can stand for a thousand million equal rows."""
+    scan = pl.scan_parquet(path)
+    n_rows = int(scan.select(pl.len()).collect().item())
+    return 16 * n_rows * max(1, len(scan.collect_schema()))
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__
