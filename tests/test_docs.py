@@ -18,6 +18,7 @@ RUN = {  # page: the test that runs its commands, in order
     "docs/how-to/checkpoints.md": "tests/harness/test_how_to.py",
     "docs/how-to/publish.md": "tests/harness/test_how_to.py",
     "docs/how-to/compare.md": "tests/harness/test_how_to.py",
+    "docs/how-to/large.md": "tests/test_scale.py",
 }
 PAGES = sorted(str(p.relative_to(ROOT)) for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 pytestmark = pytest.mark.xdist_group("docs")

@@ -1,7 +1,9 @@
 """Work in bounded memory, and by others: the same numbers however the pass is cut and whoever makes it."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -271,3 +273,15 @@ def test_nobody_at_the_address(tmp_path):
 
     with pytest.raises(DiscoError, match="no dask scheduler answers at 'nowhere'"), on_cluster("nowhere"):
         pass
+
+
+def test_the_commands_of_the_page_run(tmp_path):
+    """Those of docs/how-to/large.md, on a small benchmark."""
+    from disco_eval.io import write_npz
+    from tests.test_readme import blocks
+
+    write_npz(population(30, 60), tmp_path / "imagenet.npz")
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for block in blocks("docs/how-to/large.md", "bash"):
+        subprocess.run(["bash", "-euc", block], cwd=tmp_path, env=env, check=True, capture_output=True)
+    assert open_responses(tmp_path / "imagenet.zarr").probs.dtype == np.float16

@@ -10,7 +10,7 @@ import zarr
 from disco_eval import AlignmentError, DiscoError, FormatError, Items, Responses, open_responses
 from disco_eval.appending import append_models
 from disco_eval.files import only_writer
-from disco_eval.store import chunking, seal
+from disco_eval.store import chunking, codecs, seal
 from tests.conftest import population
 
 
@@ -180,9 +180,11 @@ def test_opening_a_large_store_takes_no_memory(tmp_path):
         text = ("family", "base", "released", "revision") if name == "model" else ("subtask", "digest")
         for column in (name, *text):
             values = [f"{name}{i}" for i in range(n)] if column == name else [""] * n
-            group.create_array(column, shape=n, dtype=str, overwrite=True)[:] = np.array(values, dtype=object)
+            group.create_array(column, shape=n, dtype=str, overwrite=True, compressors=codecs())[:] = np.array(
+                values, dtype=object
+            )
     for column, value in {"weight": 1.0, "n_choices": 1000, "label": 0}.items():
-        group.create_array(column, data=np.full(n_items, value), overwrite=True)
+        group.create_array(column, data=np.full(n_items, value), overwrite=True, compressors=codecs())
     full = {"correct": (n_models, n_items), "probs": (n_models, n_items, 1000)}
     for name, shape in full.items():
         chunks, shards = chunking(shape, 4)
@@ -192,6 +194,7 @@ def test_opening_a_large_store_takes_no_memory(tmp_path):
             dtype="f4",
             chunks=chunks,
             shards=shards,
+            compressors=codecs(4),
             fill_value=0.001 if name == "probs" else 1.0,
             overwrite=True,
         )

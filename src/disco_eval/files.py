@@ -97,13 +97,42 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 def tidy(target: Path) -> None:
     """Put back what a killed process had moved aside, and remove the drafts that it left beside ``target``."""
+    put_back(target)
     for left in _leavings(target):
-        if left.name.endswith("." + _OLD) and not target.exists():
+        log.warning("'%s': removed what a process that was killed had left half-written", target)
+        shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+
+
+def put_back(target: Path) -> None:
+    """Give a folder its name back that a killed process had moved aside."""
+    if target.exists():
+        return
+    for left in _leavings(target):
+        if left.name.endswith("." + _OLD):
             os.rename(left, target)
             log.warning("'%s' was moved aside by a process that was killed; it is back", target)
-        else:
-            log.warning("'%s': removed what a process that was killed had left half-written", target)
-            shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+            return
+
+
+def is_url(path: str | Path) -> bool:
+    """Whether a store's name is a URL such as ``s3://bucket/mmlu.zarr``, and no path."""
+    return "://" in str(path)
+
+
+def reachable(url: str) -> None:
+    """Refuse a URL whose package is missing."""
+    scheme = url.partition("://")[0]
+    packages = {"s3": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "http": "aiohttp", "https": "aiohttp", "abfs": "adlfs"}
+    try:
+        from fsspec.core import url_to_fs
+
+        url_to_fs(url)
+    except (ImportError, ValueError) as e:
+        package = f"fsspec {packages.get(scheme, '')}".rstrip()
+        why = " ".join(str(e).split())[:200]
+        raise DiscoError(
+            f"'{url}' cannot be opened: {why}. Stores behind {scheme}:// need: pip install {package}"
+        ) from None
 
 
 def drafts(folder: str | Path) -> list[Path]:

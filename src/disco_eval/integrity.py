@@ -10,10 +10,10 @@ from typing import Any
 from .artifact import ARRAYS, JSON, damaged, load, parse
 from .checks import check_grades, check_probabilities
 from .errors import DiscoError, FormatError
-from .files import drafts
+from .files import drafts, is_url
 from .responses import Responses
 from .select import sums
-from .store import StoredArray, is_url, open_responses
+from .store import StoredArray, open_responses
 from .studies.predictions import FILE as PREDICTIONS
 from .studies.predictions import read_predictions
 from .studies.run import STUDY, read_study

@@ -16,14 +16,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from .errors import DiscoError, FormatError, ValidationError
-from .files import new_folder, tidy
+from .errors import FormatError, ValidationError
+from .files import is_url, new_folder, put_back, reachable
+from .resources import need
 from .responses import Items, Lazy, Models, Responses
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ Array = NDArray[Any]
 
 FORMAT = 1
 KIND = "disco-eval responses"
+_CODECS = {"bytes", "vlen-utf8", "blosc", "crc32c", "sharding_indexed"}
 _CHUNK_BYTES = 2**18
 _SHARD_BYTES = 2**25
 _MODELS_PER_CHUNK = 16
@@ -147,15 +150,16 @@ def open_responses(path: str | Path) -> Responses:
             "Update disco-eval, or write the store again with this version."
         )
     try:
-        _verify(group, about)
         arrays: Any = about["arrays"]
+        _check_sizes(group, arrays)
+        _verify(group, about)
         found = _read(group, where, _count(about, array_of(group, "correct").shape[0]), set(arrays))
         provenance = about.get("provenance", {})
         found.provenance = dict(provenance) if isinstance(provenance, dict) else {}
         return found
-    except FormatError:
+    except (FormatError, ValidationError):
         raise
-    except (KeyError, ValueError, OSError, RuntimeError, TypeError, AttributeError) as e:
+    except (KeyError, ValueError, OSError, RuntimeError, TypeError, AttributeError, ArithmeticError) as e:
         raise FormatError(f"'{where}' is damaged: {_line(e)}. Write it again from the original results.") from None
 
 
@@ -163,9 +167,9 @@ def _open(where: str) -> zarr.Group:
     import zarr
 
     if is_url(where):
-        _reachable(where)
+        reachable(where)
     else:
-        tidy(Path(where))
+        put_back(Path(where))
         if not Path(where).exists():
             raise FormatError(
                 f"'{where}' does not exist. Make a store with 'disco import FORMAT SOURCE --out {where}'."
@@ -178,24 +182,28 @@ def _open(where: str) -> zarr.Group:
         ) from None
 
 
-def is_url(path: str | Path) -> bool:
-    """Whether a store's name is a URL such as ``s3://bucket/mmlu.zarr``, and no path."""
-    return "://" in str(path)
+def _check_sizes(group: zarr.Group, names: Any) -> None:
+    """Refuse arrays whose description promises more than memory holds, or packing that can hide any size."""
+    for name in names:
+        array = array_of(group, name)
+        if array.ndim != {"correct": 2, "probs": 3}.get(name, 1):
+            raise ValueError(f"its array '{name}' has {array.ndim} dimensions")
+        at_once = array.chunks if name in ANSWERS else array.shape
+        size = max(array.dtype.itemsize, 16) * math.prod(at_once)
+        need(2 * size, f"a part of the array '{name}'", "it is no store that was made here")
+        packing = {str(codec.to_dict()["name"]) for codec in _all_codecs(array)}
+        if packing - _CODECS:
+            raise ValueError(
+                f"its array '{name}' is packed by {', '.join(sorted(packing - _CODECS))}, not as made here"
+            )
 
 
-def _reachable(url: str) -> None:
-    """Refuse a URL whose package is missing."""
-    scheme = url.partition("://")[0]
-    packages = {"s3": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "http": "aiohttp", "https": "aiohttp", "abfs": "adlfs"}
-    try:
-        from fsspec.core import url_to_fs
-
-        url_to_fs(url)
-    except (ImportError, ValueError) as e:
-        package = f"fsspec {packages.get(scheme, '')}".rstrip()
-        raise DiscoError(
-            f"'{url}' cannot be opened: {_line(e)}. Stores behind {scheme}:// need: pip install {package}"
-        ) from None
+def _all_codecs(array: zarr.Array[Any]) -> list[Any]:
+    """The codecs of an array, and within its shards."""
+    outer = list(array.metadata.codecs)  # type: ignore[union-attr]
+    return outer + [
+        inner for codec in outer for inner in (*getattr(codec, "codecs", ()), *getattr(codec, "index_codecs", ()))
+    ]
 
 
 def _count(about: dict[str, Any], most: int) -> int:
@@ -364,13 +372,15 @@ def chunking(shape: tuple[int, ...], itemsize: int) -> tuple[tuple[int, ...], tu
     return (m, i, *rest), (m * down, i * across, *rest)
 
 
-def codecs(itemsize: int | None = None) -> list[Any]:
-    """Bit planes apart, then LZ4, for numbers; Zstandard for text. Chosen by measurement: decision 0120."""
-    from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec
+def codecs(itemsize: int = 1) -> list[Any]:
+    """Bit planes apart, then LZ4, chosen by measurement (decision 0120), and a checksum.
 
-    if itemsize is None:
-        return [ZstdCodec(level=1), Crc32cCodec()]
-    return [BloscCodec(typesize=itemsize, cname="lz4", clevel=1, shuffle="bitshuffle"), Crc32cCodec()]
+    Blosc says how much it unpacks to, 2 GB at most, before it does.
+    """
+    from zarr.codecs import BloscCodec, Crc32cCodec
+
+    shuffle: Literal["noshuffle", "bitshuffle"] = "noshuffle" if itemsize == 1 else "bitshuffle"
+    return [BloscCodec(typesize=itemsize, cname="lz4", clevel=1, shuffle=shuffle), Crc32cCodec()]
 
 
 def _as_slice(at: Array | slice) -> Array | slice:

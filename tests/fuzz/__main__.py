@@ -93,17 +93,17 @@ def fuzz(name: str, inputs: int, seed: int, keep: Path | None = None) -> tuple[C
                 str(inputs),
                 folder,
             ]
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            assert process.stdout
-            assert process.stderr
-            for line in process.stdout:
-                done, how, what = line.rstrip("\n").split("\t", 2)
-                number = int(done) + 1
-                count[how] += 1
-                if how == "finding":
-                    findings.setdefault(what, int(done))
-            said = process.stderr.read()[-300:]
-            if process.wait() or number < inputs:
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+                assert process.stdout
+                assert process.stderr
+                for line in process.stdout:
+                    done, how, what = line.rstrip("\n").split("\t", 2)
+                    number = int(done) + 1
+                    count[how] += 1
+                    if how == "finding":
+                        findings.setdefault(what, int(done))
+                said = process.stderr.read()[-300:]
+            if process.returncode or number < inputs:
                 if not count:
                     return count, {f"the valid files cannot be read: {said}": 0}
                 count["finding"] += 1

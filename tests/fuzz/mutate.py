@@ -71,7 +71,9 @@ def _changed(file: Path, rng: Rng) -> bytes:
     if kind in ways and rng.random() < 0.7:
         try:
             return ways[kind](data, rng)
-        except Exception:  # the change before made it unreadable
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # the change before made it unreadable; polars' panics are no Exception
             pass
     return of_bytes(data, rng)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,11 +30,14 @@ Metric = Annotated[str | None, typer.Option("--metric", help="What counts as rig
 Drift = Annotated[
     bool, typer.Option("--allow-prompt-drift", help="Mix runs that asked the same items with other prompts.")
 ]
+Half = Annotated[
+    bool, typer.Option("--float16", help="Keep probabilities in half the space, exact to about three digits.")
+]
 Source = Annotated[Path, typer.Argument(help="The file to read.")]
 
 
 @app.command("npz", epilog="Example: **disco import npz mmlu.npz --out mmlu.zarr**")
-def npz(source: Source, out: Out, overwrite: Overwrite = False, as_json: Json = False) -> None:
+def npz(source: Source, out: Out, float16: Half = False, overwrite: Overwrite = False, as_json: Json = False) -> None:
     """Read a NumPy archive of named arrays.
 
     Arrays: models (M), items (N); one of probs (M, N, C), loglikelihoods (M, N, C), correct (M, N); labels (N) with the
@@ -41,7 +45,7 @@ def npz(source: Source, out: Out, overwrite: Overwrite = False, as_json: Json = 
     """
     from ..io import read_npz
 
-    _write(read_npz(source), out, overwrite, as_json)
+    _write(read_npz(source), out, overwrite, as_json, float16)
 
 
 @app.command("table", epilog="Example: **disco import table answers.csv --column item=question --out mine.zarr**")
@@ -52,6 +56,7 @@ def table(
         list[str] | None,
         typer.Option("--column", help="OURS=THEIRS, where the file calls a column otherwise. Repeatable."),
     ] = None,
+    float16: Half = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -66,7 +71,7 @@ def table(
     for pair, (ours, _, theirs) in zip(column or [], names, strict=True):
         if not ours or not theirs:
             raise DiscoError(f"--column takes OURS=THEIRS, such as item=question_id, not '{pair}'")
-    _write(read_table(source, {ours: theirs for ours, _, theirs in names}), out, overwrite, as_json)
+    _write(read_table(source, {ours: theirs for ours, _, theirs in names}), out, overwrite, as_json, float16)
 
 
 @app.command("authors", epilog="Example: **disco import authors model_outputs.pickle --out stores**")
@@ -159,18 +164,22 @@ def timm(
     runs: Runs,
     out: Store,
     labels: Annotated[Path, typer.Option("--labels", help="CSV with columns filename, label (the class's number).")],
+    float16: Half = False,
     as_json: Json = False,
 ) -> None:
     """Read parquet files of timm's inference.py --topk 0 --output-type prob --results-format parquet, one a model."""
     from ..io import others
 
-    _several(others.timm(runs, labels), out, False, as_json)
+    _several(others.timm(runs, labels), out, False, as_json, float16)
 
 
-def _several(readers: Iterable[tuple[str, Reader]], out: Path, allow_prompt_drift: bool, as_json: bool) -> None:
+def _several(
+    readers: Iterable[tuple[str, Reader]], out: Path, allow_prompt_drift: bool, as_json: bool, float16: bool = False
+) -> None:
     from ..io.importing import check_items
 
-    _import(readers, out, lambda a, b: check_items(a, b, allow_prompt_drift), allow_prompt_drift, as_json)
+    check = partial(check_items, allow_prompt_drift=allow_prompt_drift)
+    _import(readers, out, check, allow_prompt_drift, as_json, float16)
 
 
 def _import(
@@ -179,6 +188,7 @@ def _import(
     check: Callable[[Responses, Responses], None],
     allow_prompt_drift: bool,
     as_json: bool,
+    float16: bool = False,
 ) -> None:
     from ..io.importing import import_models
     from ..store import open_responses
@@ -189,6 +199,7 @@ def _import(
             out,
             check=check,
             allow_prompt_drift=allow_prompt_drift,
+            dtype="float16" if float16 else None,
             progress=lambda name: tell(f"reading {name}", 0, 0),
         )
     r = open_responses(out)
@@ -208,8 +219,8 @@ def _import(
     print(f"Next: disco condense {out} --out {out.stem}-100")
 
 
-def _write(responses: Responses, out: Path, overwrite: bool, as_json: bool) -> None:
-    responses.save(out, overwrite=overwrite)
+def _write(responses: Responses, out: Path, overwrite: bool, as_json: bool, float16: bool = False) -> None:
+    responses.save(out, overwrite=overwrite, dtype="float16" if float16 else None)
     if as_json:
         print_json({"out": str(out), "n_models": responses.n_models, "n_items": responses.n_items})
     else:

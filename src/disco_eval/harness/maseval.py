@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..errors import FormatError, ValidationError, some
 from ..files import new_folder
 from ..io.npz import read_arrays
-from ..io.records import read_json
+from ..io.records import in_layout, read_json
 from ..numerics.forest import Trees
 from ..predict.base import need
 
@@ -92,21 +92,22 @@ def read_maseval(path: str | Path) -> MasevalDisco:
     Raises FormatError where a file is missing, damaged, or its arrays do not make a predictor.
     """
     folder = Path(path)
-    anchors, meta, config = (read_json(folder / f"{n}.json") for n in ("anchor_points", "disco_meta", "config"))
-    if not isinstance(anchors, list) or not anchors or not all(isinstance(a, int) and a >= 0 for a in anchors):
-        raise FormatError(f"'{folder / 'anchor_points.json'}' is not a list of positions")
-    transform, model = (read_arrays(folder / f"disco_{n}.npz") for n in ("transform", "model"))
-    mean = need(transform, "mean_", (None,))
-    components = need(transform, "components_", (None, len(mean)))
-    pad, rest = divmod(len(mean), len(anchors))
-    declared = (config.get("eval_config") or {}).get("pad_to_size", config.get("pad_to_size", pad))
-    if rest or declared != pad:
-        raise FormatError(
-            f"'{folder}': {len(mean)} features are not {len(anchors)} anchors times pad_to_size {declared}"
-        )
-    kinds = {"threshold": "f", "value": "f"}
-    trees = Trees(*(need(model, _TREES.get(k, k), (None,), kinds.get(k, "i")) for k in Trees.NAMES))
-    wrong = trees.check(len(components))
-    if wrong:
-        raise FormatError(f"'{folder / 'disco_model.npz'}' is no forest: {wrong}")
-    return MasevalDisco(np.array(anchors), mean, components, trees, pad, meta, config)
+    with in_layout(folder, "an artifact of MASEval"):
+        anchors, meta, config = (read_json(folder / f"{n}.json") for n in ("anchor_points", "disco_meta", "config"))
+        if not isinstance(anchors, list) or not anchors or not all(isinstance(a, int) and a >= 0 for a in anchors):
+            raise FormatError(f"'{folder / 'anchor_points.json'}' is not a list of positions")
+        transform, model = (read_arrays(folder / f"disco_{n}.npz") for n in ("transform", "model"))
+        mean = need(transform, "mean_", (None,))
+        components = need(transform, "components_", (None, len(mean)))
+        pad, rest = divmod(len(mean), len(anchors))
+        declared = (config.get("eval_config") or {}).get("pad_to_size", config.get("pad_to_size", pad))
+        if rest or declared != pad:
+            raise FormatError(
+                f"'{folder}': {len(mean)} features are not {len(anchors)} anchors times pad_to_size {declared}"
+            )
+        kinds = {"threshold": "f", "value": "f"}
+        trees = Trees(*(need(model, _TREES.get(k, k), (None,), kinds.get(k, "i")) for k in Trees.NAMES))
+        wrong = trees.check(len(components))
+        if wrong:
+            raise FormatError(f"'{folder / 'disco_model.npz'}' is no forest: {wrong}")
+        return MasevalDisco(np.array(anchors), mean, components, trees, pad, meta, config)

@@ -40,7 +40,8 @@ def open_answers(
     """
     if columns and Path(path).suffix.lower() not in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
         raise FormatError(f"'{path}' is no table, so its columns cannot be named; import it from a table with them")
-    from ..store import is_url, open_responses
+    from ..files import is_url
+    from ..store import open_responses
     from .npz import read_npz
 
     if is_url(path):

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..appending import append_models
 from ..errors import AlignmentError, some
+from ..resources import memory_bound
 from ..responses import Items, Models, Responses
 from ..store import open_responses
 
@@ -33,12 +35,14 @@ def import_models(
     *,
     check: Callable[[Responses, Responses], None],
     allow_prompt_drift: bool = False,
+    dtype: DTypeLike | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Imported:
     """Write models, read one after the other, to a store; those already in it are skipped.
 
     A store that does not exist is made; an interrupted import goes on where it stopped when it is called again.
-    ``check(first, other)`` refuses a model whose items do not fit those of the first.
+    ``check(first, other)`` refuses a model whose items do not fit those of the first. ``dtype`` is the type in which a
+    new store keeps probabilities.
     """
     present = set(open_responses(store).models.ids.tolist()) if store.exists() else set()
     first: Responses | None = None
@@ -56,11 +60,11 @@ def import_models(
         added.append(name)
         if progress:
             progress(name)
-        if len(batch) == BATCH:
-            _write(batch, store, allow_prompt_drift)
+        if len(batch) == _together(one):
+            _write(batch, store, allow_prompt_drift, dtype)
             batch = []
     if batch:
-        _write(batch, store, allow_prompt_drift)
+        _write(batch, store, allow_prompt_drift, dtype)
     return Imported(added, skipped)
 
 
@@ -80,10 +84,16 @@ def check_items(first: Responses, other: Responses, allow_prompt_drift: bool) ->
         )
 
 
-def _write(batch: list[Responses], store: Path, allow_prompt_drift: bool) -> None:
+def _together(one: Responses) -> int:
+    """How many models like this one are held in memory and written together."""
+    size = 4 * one.n_items * (1 if one.probs is None else 1 + one.max_choices)
+    return int(min(BATCH, max(1, memory_bound() // 4 // size)))
+
+
+def _write(batch: list[Responses], store: Path, allow_prompt_drift: bool, dtype: DTypeLike | None) -> None:
     together = join(batch)
     if not store.exists():
-        together.save(store)
+        together.save(store, dtype=dtype)
         return
     if allow_prompt_drift:  # digests that differ would be refused; unknown ones are not
         items = _with(together.items, digest=None)
@@ -121,7 +131,20 @@ def join(parts: list[Responses]) -> Responses:
         **{k: np.concatenate([getattr(p.models, k) for p in parts]) for k in columns},
     )
     correct = np.concatenate([np.asarray(p.correct) for p in parts])
+    _same_choices(parts)
     probs = None if any(p.probs is None for p in parts) else np.concatenate([np.asarray(p.probs) for p in parts])
     provenance = {**first.provenance}
     about = {name: value for p in parts for name, value in p.provenance.get("models", {}).items()}
     return Responses(models, items, correct, probs, {**provenance, "models": about} if about else provenance)
+
+
+def _same_choices(parts: list[Responses]) -> None:
+    """Refuse probabilities of models that chose among other choices."""
+    first = parts[0]
+    for other in parts[1:]:
+        differs = first.items.n_choices != other.items.n_choices
+        if first.probs is not None and other.probs is not None and differs.any():
+            raise AlignmentError(
+                f"'{other.models.ids[0]}' chose among another number of choices than '{first.models.ids[0]}' in "
+                f"{differs.sum()} of {len(differs)} items, such as {some(first.items.ids[differs])}"
+            )
