@@ -78,6 +78,8 @@ def test_the_examples_draw_and_the_site_builds_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr
     assert 'id="disco_eval.condensing.condense"' in (tmp_path / "site" / "api.html").read_text()
+    notes = (tmp_path / "site" / "decisions" / "index.html").read_text()
+    assert all(f'href="{note.stem}.html"' in notes for note in (ROOT / "docs" / "decisions").glob("0*.md"))
     shown = (tmp_path / "site" / "examples.html").read_text()
     assert re.sub(r"<[^>]+>", "", shown).count("import sys") >= len(names)  # the code itself, not its file's name
     outside = re.findall(r'(?:src|href)="(https?://[^"]+)"', (tmp_path / "site" / "index.html").read_text())

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from disco_eval import Items, Responses
 from disco_eval.calibration import FLAGS
 from disco_eval.io import write_npz, write_table
 from disco_eval.predict import PREDICTORS
@@ -62,10 +63,18 @@ def test_condensing_your_own_benchmark_runs(tmp_path):
     header, _, rest = (tmp_path / "answers.csv").read_text().partition("\n")
     names = {"model": "llm", "item": "question", "score": "acc"}
     (tmp_path / "answers.csv").write_text(",".join(names.get(c, c) for c in header.split(",")) + "\n" + rest)
+    priced = Items(r.items.ids, cost=np.random.default_rng(0).integers(50, 500, 60))
+    write_table(Responses(r.models, priced, r.correct), tmp_path / "priced.csv")
+    renamed = (tmp_path / "priced.csv").read_text().replace("cost", "tokens", 1)
+    (tmp_path / "priced.csv").write_text(renamed)
+    other = population(40, 60, graded=True, seed=1)
+    apart = Responses(r.models, Items([f"other/{i}" for i in range(60)]), other.correct)
+    apart.pick(models=np.arange(39)).save(tmp_path / "other.zarr")
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     for block in blocks("docs/how-to/own-benchmark.md", "bash"):
         subprocess.run(["bash", "-euc", block], cwd=tmp_path, env=env, check=True, stdout=subprocess.PIPE)
     assert len((tmp_path / "evaluate-these.txt").read_text().split()) == 30
+    assert len((tmp_path / "evaluate-these-too.txt").read_text().split()) == 60
 
 
 def test_links_lead_somewhere():

@@ -4,12 +4,14 @@ import base64
 import hashlib
 import json
 import re
+import shlex
 
 import numpy as np
 import polars as pl
 import pytest
 
 from disco_eval import DiscoError, FormatError, condense, load, study
+from disco_eval.io import write_npz
 from disco_eval.report import condensed, page, pages, parts, record
 from disco_eval.studies.predictions import from_table
 from tests.cli.test_cli import disco, refused
@@ -38,11 +40,27 @@ def test_the_answer_comes_first(kept, tmp_path):
     assert shown["How sure?"] == f"± {100 * c.validation.half_width(0.9):.1f} points"
     assert shown["What does it cost?"] == "20 of 80 items"
     assert made.command == (
-        "disco condense ANSWERS --out toy-20 --anchors 20 --name toy --select auto --predict auto --seed 3"
+        "disco condense ANSWERS --out toy-20 --name toy --anchors 20 --select auto --predict auto --seed 3"
     )
     text = page.render(made)
     assert "few-sources: the condensation learned from few source models; add more." in text
     assert text.index("How far off?") < text.index("What error to expect") < text.index("How it was made")
+
+
+def test_the_command_makes_it_again(tmp_path):
+    write_npz(population(30, 40), tmp_path / "answers.npz")
+    how = ("--anchors", 9, "--select", "jsd", "--select-opt", "committee_size=20", "--select-opt", "stratify=true")
+    how += ("--predict", "knn", "--predict-opt", "parts=probs,correct", "--predict-opt", "n_components=none")
+    disco("condense", "answers.npz", "--out", "one", *how, "--name", "a b", "--seed", 4, cwd=tmp_path)
+    command = shlex.split(condensed.condensation_page(load(tmp_path / "one"), "two").command)
+    disco(*("answers.npz" if word == "ANSWERS" else word for word in command[1:]), cwd=tmp_path)
+    one, two = (load(tmp_path / name) for name in ("one", "two"))
+    assert one.anchors.ids.tolist() == two.anchors.ids.tolist()
+    np.testing.assert_array_equal(one.validation.estimate, two.validation.estimate)
+    strip = {"created"}
+    assert {k: v for k, v in one.provenance.items() if k not in strip} == {
+        k: v for k, v in two.provenance.items() if k not in strip
+    }
 
 
 def test_what_is_drawn_is_what_was_found(kept, tmp_path):

@@ -29,7 +29,8 @@ def forest(name: str = "model", *, with_truth: bool, flagged: bool) -> Spec:
     colour = _flag_colour(flagged)
 
     def across(field: str) -> Spec:
-        return {**_score(field, "score on the whole benchmark (%)"), "axis": {"orient": "top"}}
+        title = "score on the whole benchmark (%)" if name == "model" else "score (%)"
+        return {**_score(field, title), "axis": {"orient": "top"}}
 
     layers: list[Spec] = [
         {
@@ -100,7 +101,7 @@ def subtask_heat(n_subtasks: int) -> Spec:
             "type": "nominal",
             "sort": None,
             "title": None,
-            "axis": {"ticks": False, "domain": False, "grid": False},
+            "axis": {"ticks": False, "domain": False, "grid": False, "labelFontSize": 11},
         },
         "color": {
             "field": "value",
@@ -110,7 +111,7 @@ def subtask_heat(n_subtasks: int) -> Spec:
         },
         "tooltip": [{"field": k, "title": v} for k, v in names.items()],
     }
-    height = {"step": max(12, min(24, 600 // n_subtasks))}
+    height = {"step": max(14, min(24, 600 // n_subtasks))}
     return _spec(height, mark={"type": "rect"}, encoding=encoding, usermeta={"matrix": True})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 from typing import Any
@@ -77,15 +78,26 @@ def _left_out(found: list[Estimated]) -> Data:
 
 
 def _condense_command(c: Condensation, name: str) -> str:
+    """The command that makes it again; ANSWERS and FORMER stand for files that it cannot know."""
     p = c.provenance
-    words = ["disco", "condense", "ANSWERS", "--out", name, "--anchors", str(len(c.anchors)), "--name", c.benchmark]
-    for step in ("select", "predict"):
-        chosen = dict(p.get(step) or {})
-        words += [f"--{step}", str(chosen.pop("name", "auto"))]
-        for k, value in chosen.items():
-            words += [f"--{step}-opt", f"{k}={','.join(value) if isinstance(value, list) else value}"]
+    words = ["disco", "condense", "ANSWERS", "--out", name, "--name", c.benchmark]
+    if p.get("anchors_of"):
+        words += ["--update", "FORMER"]
+    else:
+        words += ["--anchors", str(len(c.anchors)), *(["--mixed"] if p.get("mixed") else [])]
+        for step in ("select", "predict"):
+            chosen = dict(p.get(step) or {})
+            words += [f"--{step}", str(chosen.pop("name", "auto"))]
+            for k, value in chosen.items():
+                words += [f"--{step}-opt", f"{k}={_option(value)}"]
     seed = ["--seed", str(p["seed"])] if p.get("seed") is not None else []
     return shlex.join([*words, *seed])
+
+
+def _option(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
+    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 def demo_page(path: Path, about: dict[str, Any]) -> Page:

@@ -92,7 +92,7 @@ def flag_words(found: Sequence[Estimated]) -> list[str]:
     for flag in dict.fromkeys(f for e in found for f in e.flags):
         whom = [e.model for e in found if flag in e.flags]
         text = FLAGS.get(flag, flag).rstrip(";. ")
-        if flag in OF_SOURCES:
+        if flag in OF_SOURCES or len(found) == 1:
             lines.append(f"{flag}: {text}.")
         else:
             names = ", ".join(whom[:3]) + (f" and {len(whom) - 3} more" if len(whom) > 3 else "")
@@ -248,6 +248,10 @@ def cost(about: dict[str, Any]) -> Section | None:
         f"condensation rests on {n_sources:,} source models' answers to all items. Where those had to be made for it, "
         f"it has paid for itself after {even:,} models; where they were there already, at once."
     ]
+    if (known := about.get("cost")) and known["all"]:
+        share = 100 * (1 - known["anchors"] / known["all"])
+        paid = f"{known['anchors']:,.4g} of {known['all']:,.4g}"
+        words.append(f"By the items' own costs, the anchors take {paid}: {share:.1f} % less.")
     alt = f"Lines of the work done over the number of models evaluated; the lines cross at {even} models."
     figure = Figure(
         "cost-curve", "Work over models evaluated", alt, charts.costs(ways, "answers to items, in all"), data

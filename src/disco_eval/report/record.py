@@ -75,5 +75,6 @@ def summary(c: Condensation) -> dict[str, Any]:
         "select": c.provenance.get("select"),
         "predict": c.provenance.get("predict"),
         "seed": c.provenance.get("seed"),
+        "cost": c.provenance.get("cost"),
         "created": c.provenance.get("created"),
     }

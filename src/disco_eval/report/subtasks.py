@@ -76,6 +76,10 @@ def sources_curve(c: Condensation) -> list[Figure]:
     rows: list[tuple[Value, ...]] = [(int(n), round(100 * mae, 4), round(100 * se, 4)) for n, mae, se in curve.tolist()]
     data = Data("sources", ("n_sources", "mae_pp", "se_pp"), rows)
     gain, clear = c.validation.more_sources()
-    more = f"Twice as many would save about {100 * gain:.2f} points." if clear else "More of them: lost in noise."
+    more = (
+        f"Twice as many would save about {100 * gain:.2f} points."
+        if clear
+        else "What more of them would save is lost in noise."
+    )
     alt = f"Line of the error over the number of source models, {len(rows)} points."
     return [Figure("sources-curve", "Would more source models help?", alt, charts.sources(), data, more)]

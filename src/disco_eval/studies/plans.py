@@ -58,10 +58,11 @@ SPLITS = tuple(_plans(None))
 def split_plan(split: str | Split | SplitPlan, cutoff: str | None = None) -> SplitPlan:
     """A plan from a name, a fixed `Split`, or as it is.
 
-    Names: ``iid`` (every tenth model a target), ``random`` (a fifth, drawn in every run), ``chronological`` (the newest tenth, or from ``cutoff`` on),
-    ``bootstrap`` (nine tenths of each side of it, drawn in every run), ``family`` and ``base`` (whole groups, drawn in
-    every run), ``first10`` (the first tenth of the models as they stand: the authors' file lists the newest first),
-    ``top10`` (best tenth from all others), ``top30`` (best 30 % from the worst half: the gap).
+    Names: ``iid`` (every tenth model a target), ``random`` (a fifth, drawn in every run), ``chronological`` (the newest
+    tenth, or from ``cutoff`` on), ``bootstrap`` (nine tenths of each side of it, drawn in every run), ``family`` and
+    ``base`` (whole groups, drawn in every run), ``first10`` (the first tenth of the models as they stand: the authors'
+    file lists the newest first), ``top10`` (best tenth from all others), ``top30`` (best 30 % from the worst
+    half: the gap).
 
     Raises DiscoError for another name.
     """
