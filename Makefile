@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 MODELS ?= 240
 
-.PHONY: browser docs demo test check format bench venv clean
+.PHONY: browser docs demo test check format bench torture venv clean
 
 demo: $(VENV)/.core  ## condense a real benchmark and estimate models it has never met
 	$(BIN)/disco demo --out disco-demo --models $(MODELS)
@@ -34,6 +34,10 @@ format: $(VENV)/.all
 bench: $(VENV)/.all  ## speed and memory, each beside its floor or peer
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/table1.py
+
+torture: $(VENV)/.all  ## 10,000 changed files for every reader, and 20 kills of every long command
+	$(BIN)/python -m tests.fuzz
+	$(BIN)/python -m tests.faults
 
 venv: $(VENV)/.all
 

@@ -171,3 +171,19 @@ def test_principal_axes_of_long_rows_are_those_of_the_full_decomposition():
     for n in (1, 10, 29):
         for a, b in zip(_pca(X, n), _pca_of_rows(X, n), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+def test_with_very_many_sources_a_process_learns_from_some_whatever_their_order(monkeypatch):
+    from disco_eval import select
+    from disco_eval.predict import Auto
+
+    monkeypatch.setattr("disco_eval.predict.auto.MOST_SOURCES", 20)
+    r = population(60, 40)
+    anchors = select.auto(r, 12, 0)
+    fitted = Auto().fit(r, anchors)
+    assert len(fitted._processes[0].alpha) == 20
+    turned = r.pick(models=np.random.default_rng(0).permutation(60))
+    answers = r.pick(items=anchors.positions)
+    again = Auto().fit(turned, anchors)
+    np.testing.assert_allclose(again.predict(answers), fitted.predict(answers), atol=1e-9)
+    assert np.abs(fitted.predict(answers) - r.scores()).mean() < 0.1
