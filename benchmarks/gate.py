@@ -29,7 +29,7 @@ def main() -> None:
     names = np.random.default_rng(0).permutation(np.unique(group[group != ""]))
     for f in range(args.folds):
         out = np.isin(group, names[f :: args.folds])
-        c = de.condense(r.pick(models=~out), args.anchors, rng=f)
+        c = de.condense(r.pick(models=~out), args.anchors, rng=f, curve=False)
         for name in names[f :: args.folds]:
             for i, j in permutations(np.flatnonzero(group == name), 2):
                 found = compare(c, r.pick(models=[i]), r.pick(models=[j]), margin=args.margin / 100)

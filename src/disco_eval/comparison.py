@@ -19,6 +19,7 @@ Array = NDArray[Any]
 
 PAIRS = 100  # of source models, nearest in distance, that an interval is calibrated on
 FEWEST_PAIRS = 30
+DEPENDENT = 1.0  # pairs that tell as much as one; more would be cautious, since pairs share models
 VERDICTS = {"passes": 0, "fails": 3, "undecided": 4}
 """What the verdicts are called, and the exit status of ``disco compare`` for each."""
 
@@ -30,7 +31,8 @@ class Comparison:
     Attributes
     ----------
     baseline, candidate : their names.
-    difference : estimated full score of the candidate minus that of the baseline, in [-1, 1].
+    difference : estimated full score of the candidate minus that of the baseline, in [-1, 1]; closer to 0 than the
+        difference of the two estimates by as much as pairs of source models this alike were.
     low, high : an interval that holds the true difference in a share ``level`` of pairs as far apart as these.
     distance : root mean square over anchors of the distance between their answers; 0 for equal answers.
     n_pairs, pair_distance : how many pairs of left-out source models it was calibrated on, and their median distance.
@@ -64,9 +66,10 @@ def compare(
 ) -> Comparison:
     """Compare two models by their answers to the same anchors.
 
-    Errors that both estimates share cancel in the difference, the more the more alike the two models are. The interval
-    is therefore calibrated on pairs of source models at about the same distance, both left out of the condensation
-    that estimated them. At ``level`` 0.9 each side is wrong for about 5 % of pairs.
+    Errors that both estimates share cancel in the difference, the more the more alike the two models are; and models
+    that answer alike differ little. Difference and interval are therefore calibrated on pairs of source models at about
+    the same distance, both left out of the condensation that estimated them. At ``level`` 0.9 each side is wrong for
+    about 5 % of pairs.
 
     Parameters
     ----------
@@ -84,8 +87,8 @@ def compare(
     one, other = condensation.answers(baseline), condensation.answers(candidate)
     scores = [float(np.clip(assess(condensation.score_model, a).score[0], 0, 1)) for a in (one, other)]
     distance = float(_distances(one, other)[0, 0])
-    half, n_pairs, typical = _half_width(condensation, distance, level)
-    difference = scores[1] - scores[0]
+    share, half, n_pairs, typical = _calibrate(condensation, distance, level)
+    difference = share * (scores[1] - scores[0])
     low, high = max(-1.0, difference - half), min(1.0, difference + half)
     verdict = None if margin is None else "passes" if low > -margin else "fails" if high < -margin else "undecided"
     return Comparison(
@@ -114,33 +117,41 @@ def _distances(one: Responses, other: Responses) -> Array:
     return apart
 
 
-def _half_width(c: Condensation, distance: float, level: float) -> tuple[float, int, float]:
-    """Half-width of the interval at a distance, the number of pairs it rests on, and their median distance.
+def _calibrate(c: Condensation, distance: float, level: float) -> tuple[float, float, int, float]:
+    """How to read a difference of two estimates at a distance, from the pairs of sources nearest in distance.
+
+    Returns the share of it that is real (least squares through 0 of true on estimated differences, drawn towards 0 as
+    if by a twentieth as many pairs of no difference), the half-width of the interval, the number of pairs and their
+    median distance. Models that answer alike differ little, so most of what their estimates differ by is error.
 
     Errors of differences grow with a power of the distance (least squares of log absolute error on log distance, the
-    power kept between 0 and 1.5); the quantile is that of errors in this unit among the pairs nearest in distance.
+    power kept between 0 and 1.5); the quantile is that of what is left in this unit.
     """
-    error, apart = _pairs(c.validation, _distances(c.sources, c.sources))
-    if len(error) < FEWEST_PAIRS:
+    true, estimated, apart = _pairs(c.validation, _distances(c.sources, c.sources))
+    if len(true) < FEWEST_PAIRS:
         raise DiscoError(
-            f"'{c.benchmark}' has {len(error)} pairs of left-out source models to calibrate a comparison on, "
+            f"'{c.benchmark}' has {len(true)} pairs of left-out source models to calibrate a comparison on, "
             f"{FEWEST_PAIRS} are needed; condense again with this version, from more source models or fewer folds"
         )
-    x, y = np.log(np.maximum(apart, 0.01)), np.log(np.abs(error) + 1e-3)
+    x, y = np.log(np.maximum(apart, 0.01)), np.log(np.abs(true - estimated) + 1e-3)
     power = float(np.clip(np.cov(x, y)[0, 1] / max(float(np.var(x)), 1e-12), 0.0, 1.5))
     near = np.argsort(np.abs(x - np.log(max(distance, 0.01))), kind="stable")[:PAIRS]
-    unit = np.exp(power * x[near])
-    width = symmetric_quantile(error[near] / unit, level) * max(distance, 0.01) ** power
-    return width, len(near), float(np.median(apart[near]))
+    square = max(float(estimated[near] @ estimated[near]), 1e-12)
+    share = float(true[near] @ estimated[near]) / square
+    left = true[near] - share * estimated[near]
+    doubt = np.sqrt(float(left @ left) / square * DEPENDENT / len(near))
+    share = float(np.clip(share + doubt, 0.0, 1.0))
+    left = (true[near] - share * estimated[near]) / np.exp(power * x[near])
+    half = symmetric_quantile(left, level) * max(distance, 0.01) ** power
+    return share, half, len(near), float(np.median(apart[near]))
 
 
-def _pairs(v: CrossValidation, apart: Array) -> tuple[Array, Array]:
-    """Errors of the differences of source models left out together, and how far each pair is apart, (n_pairs,)."""
+def _pairs(v: CrossValidation, apart: Array) -> tuple[Array, Array, Array]:
+    """True and estimated differences of source models left out together, and how far each pair is apart, (n_pairs,)."""
     i, j = np.triu_indices(len(v.truth), 1)
     together = (v.fold[i] == v.fold[j]) & (v.fold[i] >= 0)
     i, j = i[together], j[together]
-    error = v.truth - v.estimate
-    return error[i] - error[j], apart[i, j]
+    return v.truth[i] - v.truth[j], v.estimate[i] - v.estimate[j], apart[i, j]
 
 
 def _more_items(c: Condensation, half: float, distance_to_margin: float) -> int:
