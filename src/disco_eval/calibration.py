@@ -334,14 +334,15 @@ def effective_number(sources: Responses) -> float:
     The inverse of the mean share of a model that every other one is, where the share is 1 minus the ratio of their
     disagreement about the anchors' grades to the median disagreement (at least 0), and 1 with itself.
     """
-    from scipy.spatial.distance import pdist, squareform
-
-    apart = pdist(sources.grades(), "cityblock") / sources.n_items
-    typical = float(np.median(apart)) if len(apart) else 0.0
+    grades = sources.grades().astype(np.float32)
+    apart = np.empty((len(grades), len(grades)), dtype=np.float32)
+    for m, own in enumerate(grades):  # a row at a time: all at once would need n_models^2 n_items numbers
+        apart[m] = np.abs(grades - own).mean(axis=1)
+    off = apart[np.triu_indices(len(apart), 1)]
+    typical = float(np.median(off)) if len(off) else 0.0
     if typical == 0:
         return 1.0
-    alike = np.clip(1 - 2 * apart / typical, 0.0, 1.0)
-    return float((1 / (1 + squareform(alike).sum(axis=1))).sum())
+    return float((1 / np.clip(1 - 2 * apart / typical, 0.0, 1.0).sum(axis=1, dtype=np.float64)).sum())
 
 
 def _direct_errors(unseen: Responses, n_anchors: int, rng: np.random.Generator, draws: int = 5) -> Array:
