@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import CrossValidation
+from .calibration import CrossValidation, assess
 from .card import card
 from .condensation import Condensation
 from .errors import DiscoError, FormatError, some
@@ -72,11 +72,25 @@ def load(path: str | Path, *, revision: str | None = None) -> Condensation:
     folder = download(str(path), revision=revision) if is_repo(path) else Path(path)
     about = parse(folder)
     try:
-        return _build(about, _verified(folder, about))
+        made = _build(about, _verified(folder, about))
+        _try_out(made)
+        return made
     except FormatError:
         raise
-    except (DiscoError, KeyError, TypeError, ValueError) as e:
+    except (DiscoError, KeyError, TypeError, ValueError, IndexError) as e:
         raise FormatError(f"'{folder}' does not hold a condensation that makes sense: {e}") from None
+
+
+def _try_out(c: Condensation) -> None:
+    """One source model assessed: arrays that fit one by one but not together are found here, not by the first user."""
+    one = c.sources.pick(models=[0])
+    with np.errstate(all="ignore"):
+        found = assess(c.score_model, one)
+        values = [found.score, found.scale]
+        if c.subtask_model is not None:
+            values.append(c.subtask_model.predict(one, np.clip(found.score, 0.0, 1.0)))
+    if not all(np.isfinite(v).all() for v in values):
+        raise FormatError("the saved score model gives no finite score for its own source models")
 
 
 # ---- parse -----------------------------------------------------------------------------------------------------
