@@ -265,3 +265,20 @@ def test_a_condensation_cannot_name_a_class_of_its_own(tmp_path):
         _seal_condensations(tmp_path)
         with pytest.raises(FormatError, match="score model"):
             de.load(tmp_path / "c")
+
+
+def test_arrays_that_do_not_fit_together_are_refused_when_loaded(tmp_path):
+    """Found by the fuzz: each array is of a kind that its check allows, and yet no score can be made of them."""
+    from safetensors.numpy import load_file, save_file
+
+    from tests.fuzz.mutate import _seal_condensations
+
+    made = de.condense(population(24, 12), 4, select="pds", predict="forest", rng=0, n_folds=2, curve=False)
+    made.save(tmp_path / "c")
+    file = tmp_path / "c" / "arrays.safetensors"
+    arrays = load_file(file)
+    name = max((n for n in arrays if n.startswith("model.") and arrays[n].ndim == 2), key=lambda n: arrays[n].size)
+    save_file({**arrays, name: np.ascontiguousarray(arrays[name][:, :0])}, file)
+    _seal_condensations(tmp_path)
+    with pytest.raises(FormatError):
+        de.load(tmp_path / "c")
