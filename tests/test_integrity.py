@@ -158,6 +158,12 @@ def test_the_command(kinds):
         check(kinds)
 
 
+def test_a_study_that_was_cut_off_is_not_called_lost(tmp_path):
+    (tmp_path / "parts").mkdir()
+    with pytest.raises(FormatError, match="cut off; the same 'disco study' again goes on"):
+        check(tmp_path)
+
+
 def test_a_demo_is_whole_until_one_of_its_parts_is_not(kinds, tmp_path):
     demo = tmp_path / "demo"
     shutil.copytree(kinds / "store", demo / ZOO)

@@ -62,6 +62,10 @@ def check(path: str | Path, tell: Tell | None = None) -> Checked:
                 if tell:
                     tell(line or "")
             return Checked(str(path), kind, len(found), [d for d in found if d], _notes(path))
+    if (where / "parts").is_dir():
+        raise FormatError(
+            f"'{path}' is a study that was cut off; the same 'disco study' again goes on with what is done"
+        )
     raise FormatError(
         f"'{path}' is no store, condensation, study, demo or sums of a disagreement, or its description is lost"
     )
