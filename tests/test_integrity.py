@@ -1,6 +1,7 @@
 """What `disco check` finds: every flipped byte and every lost file, by name, or nothing because nothing changed."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,9 @@ import pytest
 
 import disco_eval as de
 from disco_eval import DiscoError, FormatError, Responses, open_responses
-from disco_eval.integrity import check
+from disco_eval.integrity import CONDENSED, ZOO, check
 from disco_eval.select import sums
+from disco_eval.studies.predictions import FILE as PREDICTIONS
 from tests.conftest import population
 from tests.schemas import check as matches
 
@@ -154,3 +156,31 @@ def test_the_command(kinds):
     assert done.stderr.startswith("disco: 1 of 4 parts of ")
     with pytest.raises(DiscoError, match="is no store, condensation, study"):
         check(kinds)
+
+
+def test_a_study_that_was_cut_off_is_not_called_lost(tmp_path):
+    (tmp_path / "parts").mkdir()
+    with pytest.raises(FormatError, match="cut off; the same 'disco study' again goes on"):
+        check(tmp_path)
+
+
+def test_a_demo_is_whole_until_one_of_its_parts_is_not(kinds, tmp_path):
+    demo = tmp_path / "demo"
+    shutil.copytree(kinds / "store", demo / ZOO)
+    shutil.copytree(kinds / "condensation", demo / CONDENSED)
+    shutil.copy(kinds / "study" / PREDICTIONS, demo)
+    found = check(demo)
+    assert (found.kind, found.damage) == ("demo", [])
+    shutil.rmtree(demo / ZOO)
+    (demo / PREDICTIONS).write_bytes(b"")
+    assert len(check(demo).damage) == 2
+
+
+def test_nothing_is_written_to_a_folder_that_looks_like_a_bucket(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for out in ("s3://bucket/mine.zarr", Path("s3://bucket/mine.zarr")):
+        with pytest.raises(DiscoError, match="URLs are only read"):
+            population(12, 20).save(out)
+        with pytest.raises(DiscoError, match="URLs are only read"):
+            de.study(["uniform+direct"], population(12, 20), "iid", [8], runs=1, rng=0, out=out)
+    assert list(tmp_path.iterdir()) == []

@@ -11,6 +11,7 @@ import errno
 import logging
 import os
 import platform
+import re
 import shutil
 import sys
 import uuid
@@ -119,6 +120,15 @@ def is_url(path: str | Path) -> bool:
     return "://" in str(path)
 
 
+def only_local(path: str | Path) -> None:
+    """Refuse to write to a URL: as a path it would be a folder on this machine with the scheme for its name."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):  # a Path has lost one of the two strokes
+        raise DiscoError(
+            f"'{path}' is a URL, and URLs are only read; "
+            "write to a folder here, then copy it there with the bucket's own tool"
+        )
+
+
 def reachable(url: str) -> None:
     """Refuse a URL whose package is missing."""
     scheme = url.partition("://")[0]
@@ -182,6 +192,7 @@ def _node() -> str:
 
 
 def _parent(target: Path) -> None:
+    only_local(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as e:

@@ -1,4 +1,4 @@
-"""Whether everything in a store, a condensation, a study or kept sums is as it was written, and if not, what is not."""
+"""Whether all of a store, condensation, study, demo or kept sums is as it was written, and if not, what is not."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from .studies.predictions import FILE as PREDICTIONS
 from .studies.predictions import read_predictions
 from .studies.run import STUDY, read_study
 from .studies.sealed import read_sealed, seal_of
+
+CONDENSED, ZOO = "digits-condensed", "zoo.zarr"  # in a demo's folder
 
 Tell = Callable[[str], None]
 
@@ -47,6 +49,7 @@ def check(path: str | Path, tell: Tell | None = None) -> Checked:
     where = Path(path)
     looks: dict[str, tuple[bool, Callable[[Path], Iterator[str | None]]]] = {
         "condensation": ((where / JSON).is_file() or (where / ARRAYS).is_file(), _condensation),
+        "demo": ((where / ZOO).is_dir() or (where / CONDENSED).is_dir(), _demo),
         "study": ((where / STUDY).is_file() or (where / PREDICTIONS).is_file(), _study),
         "sums of a disagreement": (_says(where, sums.KIND), _sums),
         "store": (is_url(path) or (where / "zarr.json").is_file(), lambda _: _store(str(path))),
@@ -59,8 +62,12 @@ def check(path: str | Path, tell: Tell | None = None) -> Checked:
                 if tell:
                     tell(line or "")
             return Checked(str(path), kind, len(found), [d for d in found if d], _notes(path))
+    if (where / "parts").is_dir():
+        raise FormatError(
+            f"'{path}' is a study that was cut off; the same 'disco study' again goes on with what is done"
+        )
     raise FormatError(
-        f"'{path}' is no store, condensation, study or sums of a disagreement, or its description is lost"
+        f"'{path}' is no store, condensation, study, demo or sums of a disagreement, or its description is lost"
     )
 
 
@@ -134,6 +141,12 @@ def _condensation(folder: Path) -> Iterator[str | None]:
         others = damaged(folder, parse(folder))
         yield from others
         yield None if any(others) else _trial(load, folder)
+
+
+def _demo(folder: Path) -> Iterator[str | None]:
+    yield from _condensation(folder / CONDENSED)
+    yield from _store(str(folder / ZOO))
+    yield _trial(_sealed, folder / PREDICTIONS)
 
 
 def _study(folder: Path) -> Iterator[str | None]:

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 from rich.cells import cell_len
 
+from disco_eval.cli.common import print_table
 from disco_eval.io import write_npz
 from tests.cli.test_cli import DISCO, disco
 from tests.conftest import population
@@ -70,3 +71,17 @@ def test_colour_only_where_it_is_wanted(work):
     assert "\x1b" not in piped.stdout + piped.stderr
     assert "| Baseline |" in piped.stdout
     assert piped.stderr == ""
+
+
+def test_long_names_and_flags_take_lines_and_are_not_cut(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"an-organisation/a-model-of-a-long-name-that-differs-at-its-end-only-{k}" for k in range(2)]
+    flags = "source-model, outside-range, odd-answers"
+    print_table(
+        "Scores", ["model", "score", "90 % interval", "flags"], [[n, "1.0", "0.5 to 1.5", flags] for n in names]
+    )
+    shown = capsys.readouterr().out
+    assert all(cell_len(line) <= 80 for line in shown.splitlines())
+    first = "".join(line.split("  ")[0].strip() for line in shown.splitlines()[5:])
+    assert first == "".join(names)
+    assert "\u2026" not in shown

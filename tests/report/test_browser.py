@@ -17,6 +17,7 @@ from disco_eval.cli import demo as demo_command
 from disco_eval.comparison import compare
 from disco_eval.files import new_folder
 from disco_eval.harness.watch import TABLE, Point, write_points
+from disco_eval.integrity import CONDENSED, ZOO
 from disco_eval.report import record
 from disco_eval.report.pages import report
 from disco_eval.studies.demo import run_demo
@@ -48,7 +49,7 @@ def reports(tmp_path_factory):
         draft.mkdir()
         found = run_demo(60, 40, 0)
         demo_command._write(found, draft)
-        about = {"condensation": demo_command.CONDENSED, "responses": demo_command.ZOO}
+        about = {"condensation": CONDENSED, "responses": ZOO}
         record.keep(draft, "demo", "disco demo --models 60 --anchors 40", **about)
     r = hostile()
     named = r.models.ids.tolist()

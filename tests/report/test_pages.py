@@ -162,6 +162,14 @@ def test_a_study_shows_its_own_numbers(tmp_path):
     assert data[name]["rows"][0][5] == pytest.approx(100 * (first["estimate"][0] - first["truth"][0]), abs=1e-3)
 
 
+def test_a_study_says_how_many_models_and_which_run_it_shows(tmp_path):
+    both = {"small": population(40, 40), "large": population(60, 40)}
+    study(["random+direct"], both, "iid", [5], 2, 0, out=tmp_path)
+    page = pages.report(tmp_path).read_text(encoding="utf-8")
+    assert "on small, large; 4 to 6 models held out." in page
+    assert page.count("The first of 2 runs: the errors in the table are means over all of them.") == 2
+
+
 def _is(shown, table):
     return [row[2] for row in shown["rows"]] == pytest.approx((100 * table["estimate"]).to_list(), abs=1e-3)
 

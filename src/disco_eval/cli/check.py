@@ -10,7 +10,9 @@ from .common import Json, print_json, progress
 
 
 def check(
-    path: Annotated[str, typer.Argument(help="A store (a folder or URL), a condensation or a study's folder.")],
+    path: Annotated[
+        str, typer.Argument(help="A store (a folder or URL), a condensation, or a study's or demo's folder.")
+    ],
     as_json: Json = False,
 ) -> None:
     """Read everything, compare it with its checksums, and name what is damaged.

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -155,7 +155,9 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: 
     console.print(Text(f"\n{title}", style="bold"), soft_wrap=True)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))
     for k, name in enumerate(columns):
-        table.add_column(name, justify="left" if k < left else "right", overflow="ellipsis", no_wrap=k > 0)
+        words = k == 0 or name == "flags"  # may take several lines: cut off, models could not be told apart
+        justify: Literal["left", "right"] = "left" if k < left else "right"
+        table.add_column(name, justify=justify, overflow="fold" if words else "ellipsis", no_wrap=not words)
     for row in rows:
         table.add_row(*map(Text, row))  # names are shown as they are, never read as markup
     console.print(table)

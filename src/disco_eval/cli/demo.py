@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from ..studies.demo import Comparison, Demo
 
 
-CONDENSED, ZOO = "digits-condensed", "zoo.zarr"
-
-
 def demo(
     out: Annotated[
         Path, typer.Option("--out", help="Folder for the picture and all files; a former demo is replaced.")
@@ -32,6 +29,7 @@ def demo(
     a picture, the responses and the condensation.
     """
     from ..files import new_folder
+    from ..integrity import CONDENSED, ZOO
     from ..studies.demo import run_demo
 
     with progress() as tell, new_folder(out, "demo.csv", overwrite=True) as draft:
@@ -58,6 +56,7 @@ def demo(
 def _write(found: Demo, folder: Path) -> None:
     import csv
 
+    from ..integrity import CONDENSED, ZOO
     from ..report.scatter import scatter
 
     found.responses.save(folder / ZOO)

@@ -152,13 +152,13 @@ def anchor_map() -> Spec:
 
 
 def bars(field: str, value: str, title: str) -> Spec:
-    """A count for each name."""
+    """A number for each name; its axis is above them, where a chart that scrolls begins."""
     return _spec(
         {"step": 22},
         mark={"type": "bar", "color": MAIN, "cornerRadiusEnd": 3},
         encoding={
             "y": {"field": field, "type": "nominal", "sort": None, "title": None},
-            "x": {**_quantity(value, title), "scale": {"zero": True}},
+            "x": {**_quantity(value, title), "scale": {"zero": True}, "axis": {"orient": "top"}},
             "tooltip": [{"field": field}, {"field": value}],
         },
     )

@@ -44,7 +44,8 @@ def study_page(predictions: Predictions, name: str, *, command: str = "", create
     n_methods, benchmarks = table["method"].n_unique(), table["benchmark"].unique(maintain_order=True).to_list()
     where = ", ".join(b for b in benchmarks if b) or name
     runs = int(summary["n_runs"].max())  # type: ignore[arg-type]
-    held_out = int(summary["n_models"].max())  # type: ignore[arg-type]
+    least, most = (int(n) for n in summary["n_models"].sort().to_numpy()[[0, -1]])
+    held_out = f"{most}" if least == most else f"{least} to {most}"
     spread = "between runs, everything drawn anew in each." if runs > 1 else "from one run only: take several to know."
     facts = [
         Fact("What was compared?", f"{n_methods} methods", f"on {where}; {held_out} models held out."),
@@ -78,7 +79,13 @@ def _scene(one: Predictions, benchmark: str, split: str) -> Iterator[Section]:
     where = "".join(f", {w}" for w in (benchmark, f"split {split}" if split else "") if w)
     if one.table["n_anchors"].n_unique() > 1:
         yield Section(f"curves-{name}", f"Error over anchors{where}", (), curve_figures(one, name))
-    yield Section(f"truth-{name}", f"True against estimated{where}", (), list(_scatters(one, name)))
+    yield Section(f"truth-{name}", f"True against estimated{where}", _one_of(one), list(_scatters(one, name)))
+
+
+def _one_of(one: Predictions) -> tuple[str, ...]:
+    """Why a figure of one run may say another error than the table, where there are several."""
+    runs = one.table["run"].n_unique()
+    return (f"The first of {runs} runs: the errors in the table are means over all of them.",) if runs > 1 else ()
 
 
 def curve_figures(one: Predictions, name: str) -> list[Figure]:

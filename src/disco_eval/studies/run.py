@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from ..errors import FormatError, ValidationError
-from ..files import new_file, tidy_inside
+from ..files import new_file, only_local, tidy_inside
 from ..numerics.rng import Seed
 from ..resources import Here, limited, memory_bound, workers
 from ..responses import Responses
@@ -125,6 +125,7 @@ class _Kept:
         self.folder = folder
 
     def __enter__(self) -> str:
+        only_local(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         return str(self.folder)
 
