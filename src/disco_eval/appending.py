@@ -19,8 +19,9 @@ def append_models(responses: Responses, path: str | Path) -> None:
     The models become visible at the end, by one change of the store's description, so a killed append leaves the store
     as it was and can be repeated.
 
-    Raises AlignmentError where the items are not those of the store (missing, others, or another prompt by digest) or a
-    model is there already; DiscoError where another process is writing to the store.
+    Raises AlignmentError where the items are not those of the store (missing, others, or another prompt by digest), the
+    answers were graded otherwise (another metric), or a model is there already; DiscoError where another process is
+    writing to the store.
     """
     import zarr
 
@@ -55,6 +56,7 @@ def _fitting(responses: Responses, there: Responses, where: str) -> Responses:
     twice = np.intersect1d(responses.models.ids, there.models.ids)
     if len(twice):
         raise AlignmentError(f"{len(twice)} models are in '{where}' already: {some(twice)}")
+    _same_grading(responses.provenance, there.provenance, where)
     extra = np.setdiff1d(responses.items.ids, there.items.ids)
     if len(extra):
         raise AlignmentError(f"{len(extra)} items are not in '{where}': {some(extra)}; a store holds one set of items")
@@ -75,3 +77,13 @@ def _fitting(responses: Responses, there: Responses, where: str) -> Responses:
     if added.max_choices != there.max_choices:
         raise AlignmentError(f"'{where}' holds {there.max_choices} choices per item, the added {added.max_choices}")
     return added
+
+
+def _same_grading(new: dict[str, Any], old: dict[str, Any], where: str) -> None:
+    """Refuse grades of another metric, or probabilities made otherwise, where both sides say how theirs were made."""
+    for name in ("metric", "length_normalised"):
+        if name in new and name in old and new[name] != old[name]:
+            raise AlignmentError(
+                f"'{where}' was made with {name} {old[name]!r}, the models to add with {new[name]!r}, and scores of "
+                "both cannot be compared; import with the same, or to another store"
+            )

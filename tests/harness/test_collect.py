@@ -5,11 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from disco_eval import open_responses
+from disco_eval import DiscoError, open_responses
+from disco_eval.harness.collect import DONE, Plan, collect
 from tests.harness.conftest import DISCO, OFFLINE, run
 
 pytest.importorskip("distributed", reason="needs the extra cluster")
@@ -87,3 +89,17 @@ def test_an_existing_cluster_with_a_resource_per_task(toy, tmp_path):
 def test_a_scheduler_that_does_not_answer_is_one_line(toy, tmp_path):
     words = command(toy, [toy / "models" / "m02"], tmp_path / "s.zarr", "--scheduler", "tcp://127.0.0.1:1")
     assert "no dask scheduler answers" in run(*words, cwd=tmp_path, status=2).stderr.splitlines()[-1]
+
+
+def test_another_evaluation_is_not_taken_for_the_one_asked(tmp_path):
+    plan = Plan("t", tmp_path, batch_size="4")
+    with pytest.raises(DiscoError, match=r"a_b' is the folder of 'a/b' on t .*not of 'a_b' on t"):
+        list(collect(["a/b", "a_b"], plan, progress=lambda *_: None))
+    job = plan.job("a/b")
+    Path(job.folder).mkdir()
+    (Path(job.folder) / DONE).write_text(json.dumps({"model": "a/b", "command": job.command}))
+    for other in (Plan("t2", tmp_path), Plan("t", tmp_path, model_args="dtype=float32")):
+        with pytest.raises(DiscoError, match="give another --runs"):
+            list(collect(["a/b"], other, progress=lambda *_: None))
+    same = Plan("t", tmp_path, batch_size="8", device="cpu")
+    assert [o.model for o in collect(["a/b", "a/b"], same, progress=lambda *_: None)] == ["a/b"]

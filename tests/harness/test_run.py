@@ -100,13 +100,16 @@ def test_an_interrupted_run_goes_on(toy, answered, tmp_path):
     files = sorted((tmp_path / "answers").glob("samples_*"))
     files[0].unlink()
     lines = files[1].read_text().splitlines(keepends=True)
-    files[1].write_text("".join(lines[:2]) + lines[2][: len(lines[2]) // 2])  # killed in the middle of a line
+    files[1].write_text("".join(lines[:2]) + lines[2][: len(lines[2]) // 2] + "\n3\n")  # killed in the middle of a line
     before = files[2].read_text()
     again = json.loads(evaluate(toy, tmp_path / "answers").stdout)
     assert again["estimates"][0]["score"] == pytest.approx(record["estimates"][0]["score"], abs=1e-6)
     assert files[2].read_text() == before
     line = evaluate(toy, tmp_path / "answers", "--name", "another", status=2).stderr.splitlines()[-1]
     assert "holds the run of" in line
+    (tmp_path / "answers" / "results_anchors.json").write_text('{"model_n')
+    line = evaluate(toy, tmp_path / "answers", status=2).stderr.splitlines()[-1]
+    assert "is not the record of a run" in line
 
 
 def test_a_run_that_is_killed_leaves_what_the_next_can_use(toy, tmp_path):
@@ -230,7 +233,7 @@ def test_the_samples_file_is_sorted_complete_and_says_when_it_is_safe(toy):
     assert all(own == sorted(own) for own in record.values())
     assert "NOT SAFE for the few-shot tasks toy_shots" in out.stderr
     inspect = run(DISCO, "anchors", "toy-18", "--format", "inspect", cwd=toy).stdout.strip()
-    assert inspect.split(",") == [i.split("/")[1] for i in ids]
+    assert inspect.split(",") == [i.replace("/", ":") for i in ids]  # two tasks share ids
 
 
 def test_why_samples_alone_is_not_enough(toy, tmp_path):

@@ -37,9 +37,10 @@ def write_run(folder, model="org/m", tasks=None, stamp="2026-01-01T00-00-00.1", 
     where = folder / model.replace("/", "__")
     where.mkdir(parents=True, exist_ok=True)
     tasks = tasks or {"t": [row(i, [-1.0, -2.0 - i, -3.0], i % 3) for i in range(4)]}
+    documents = {t: len({r["doc_id"] for r in rows}) for t, rows in tasks.items()}  # lm_eval counts no filters
     record = {
         "results": {}, "model_name": model, "n-shot": dict.fromkeys(tasks, 0), "versions": dict.fromkeys(tasks, 1),
-        "n-samples": {t: {"original": len(r), "effective": len(r)} for t, r in tasks.items()},
+        "n-samples": {t: {"original": n, "effective": n} for t, n in documents.items()},
         "config": {"model_revision": "abc"}, "date": 1.7e9, "lm_eval_version": "0.4.13", **about,
     }  # fmt: skip
     (where / f"results_{stamp}.json").write_text(json.dumps(record))
@@ -258,3 +259,46 @@ def test_from_outputs_to_an_estimate(tmp_path):
 def test_open_answers_knows_an_output_folder(tmp_path):
     write_run(tmp_path / "runs")
     assert open_answers(tmp_path / "runs", items=["t/1"]).items.ids.tolist() == ["t/1"]
+
+
+def test_models_graded_otherwise_are_not_added(tmp_path):
+    for k in range(2):
+        write_run(tmp_path / f"r{k}", f"m{k}")
+    store = tmp_path / "s.zarr"
+    disco("import", "lm-eval", tmp_path / "r0", "--metric", "acc", "--out", store)
+    for options in (("--metric", "acc_norm"), ("--metric", "acc", "--length-normalised")):
+        line = refused("import", "lm-eval", tmp_path / "r1", *options, "--out", store)
+        assert "scores of both cannot be compared" in line
+    assert open_responses(store).models.ids.tolist() == ["m0"]
+    disco("import", "lm-eval", tmp_path / "r1", "--metric", "acc", "--out", store)
+    assert open_responses(store).models.ids.tolist() == ["m0", "m1"]
+
+
+def test_rows_lost_at_the_end_of_a_file_are_noticed(tmp_path):
+    where = write_run(tmp_path)
+    (file,) = where.glob("samples_*")
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:3]))
+    with pytest.raises(FormatError, match="has 3 documents, but the run answered 4: rows are lost"):
+        read_lm_eval([tmp_path])
+
+
+@pytest.mark.parametrize("change", [lambda r: r["filtered_resps"].pop(), lambda r: r["arguments"].popitem()])
+def test_as_many_answers_as_requests(tmp_path, change):
+    rows = rows_of(0, 3)
+    change(rows[1])
+    write_run(tmp_path, tasks={"t": rows})
+    with pytest.raises(FormatError, match=r"line 2: document 1 has \d answers to \d requests"):
+        read_lm_eval([tmp_path])
+
+
+@pytest.mark.parametrize("text", [str, lambda resps: [str(r) for r in resps], lambda resps: [tuple(r) for r in resps]])
+def test_answers_that_became_text_are_read(tmp_path, text):
+    write_run(tmp_path / "a", tasks={"t": rows_of(0, 3)})
+    write_run(tmp_path / "b", tasks={"t": [{**r, "filtered_resps": text(r["filtered_resps"])} for r in rows_of(0, 3)]})
+    np.testing.assert_array_equal(read_lm_eval([tmp_path / "a"]).probs, read_lm_eval([tmp_path / "b"]).probs)
+
+
+def test_a_bare_nan_is_called_so(tmp_path):
+    write_run(tmp_path, tasks={"t": [row(0, [-1.0, -2.0], 0, brier=float("nan"))]})
+    with pytest.raises(FormatError, match="line 1: a value is NaN"):
+        read_lm_eval([tmp_path])

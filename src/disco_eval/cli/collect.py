@@ -17,8 +17,8 @@ def collect(
     model: Annotated[str, typer.Option("--model", help="A model type of lm_eval.")] = "hf",
     model_args: Annotated[str, typer.Option("--model-args", help="Added to pretrained=NAME.")] = "",
     tasks_path: Annotated[Path | None, typer.Option("--tasks-path", help="Folder of task files.")] = None,
-    batch_size: Annotated[str, typer.Option("--batch-size")] = "8",
-    device: Annotated[str | None, typer.Option("--device")] = None,
+    batch_size: Annotated[str, typer.Option("--batch-size", help="A number, or auto.")] = "8",
+    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1, ...")] = None,
     scheduler: Annotated[
         str | None, typer.Option("--scheduler", help="Address of a dask cluster; local by default.")
     ] = None,
@@ -42,7 +42,7 @@ def collect(
     from ..io.lm_eval import check_same_items, find_runs, read_run
 
     plan = Plan(tasks, runs or Path(f"{out}.runs"), model, model_args, tasks_path, batch_size, device)
-    names = read_names(models)
+    names = list(dict.fromkeys(read_names(models)))
     failed: dict[str, str] = {}
     with progress() as tell:
         for outcome in evaluate(names, plan, scheduler=scheduler, workers=workers, gpus=gpus, progress=tell):

@@ -20,15 +20,15 @@ def watch(
     checkpoints: Annotated[Path, typer.Argument(help="Folder in which a training run saves its checkpoints.")],
     out: Annotated[Path | None, typer.Option("--out", help="Folder for the table, the report and the picture.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Estimate what is there and stop.")] = False,
-    interval: Annotated[float, typer.Option("--interval", help="Seconds between two looks.")] = 30.0,
+    interval: Annotated[float, typer.Option("--interval", help="Seconds between two looks.", min=0)] = 30.0,
     settle: Annotated[
-        float, typer.Option("--settle", help="Seconds without change after which a checkpoint is whole.")
+        float, typer.Option("--settle", help="Seconds without change after which a checkpoint is whole.", min=0)
     ] = 10.0,
     model: Annotated[str, typer.Option("--model", help="A model type of lm_eval.")] = "hf",
     model_args: Annotated[str, typer.Option("--model-args", help="Added to pretrained=CHECKPOINT.")] = "",
     tasks_path: Annotated[Path | None, typer.Option("--tasks-path", help="Folder of task files.")] = None,
-    batch_size: Annotated[str | None, typer.Option("--batch-size")] = None,
-    device: Annotated[str | None, typer.Option("--device")] = None,
+    batch_size: Annotated[str | None, typer.Option("--batch-size", help="A number, or auto.")] = None,
+    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1, ...")] = None,
     level: Level = 0.9,
     as_json: Json = False,
 ) -> None:

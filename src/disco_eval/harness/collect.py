@@ -8,11 +8,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ..errors import DiscoError
 from ..io.lm_eval import find_runs
+from ..io.records import in_layout
 
 Progress = Callable[[str, int, int], None]
 
@@ -112,9 +114,11 @@ def collect(
     ``scheduler`` is the address of a dask cluster whose workers share the file system; by default ``workers`` local
     processes. ``gpus`` is how much of the workers' resource ``GPU`` each evaluation takes.
 
-    Raises DiscoError where dask is missing or the scheduler does not answer.
+    Raises DiscoError where dask is missing, the scheduler does not answer, or a model's folder holds the evaluation of
+    another model or of other tasks.
     """
-    jobs = [plan.job(name) for name in models]
+    jobs = [plan.job(name) for name in dict.fromkeys(models)]
+    _check_folders(jobs)
     waiting = [job for job in jobs if not (Path(job.folder) / DONE).exists()]
     done = len(jobs) - len(waiting)
     progress("evaluating", done, len(jobs))
@@ -132,6 +136,30 @@ def collect(
             yield Outcome(by_key[future.key], str(error)[:300]) if error is not None else future.result()
             done += 1
             progress("evaluating", done, len(jobs))
+
+
+def _check_folders(jobs: Sequence[Job]) -> None:
+    """Refuse to take another model's evaluation, or one of other tasks, for what is asked."""
+    owners: dict[str, Job] = {}
+    for job in jobs:
+        first = owners.setdefault(job.folder, job)
+        mark = Path(job.folder) / DONE
+        asked = _asked(job.model, job.command)
+        there = _asked(first.model, first.command)
+        if mark.exists():
+            with in_layout(mark, "the record of an evaluation"):
+                record = json.loads(mark.read_bytes())
+                there = _asked(record["model"], record["command"])
+        if there != asked:
+            raise DiscoError(
+                f"'{job.folder}' is the folder of {there}, not of {asked}; give another --runs, or rename the model"
+            )
+
+
+def _asked(model: str, command: Sequence[str]) -> str:
+    """What decides the answers, in words; the device and the batch size do not."""
+    options = dict(pairwise(command))
+    return f"'{model}' on {options['--tasks']} ({options['--model']} {options['--model_args']})"
 
 
 def _client(scheduler: str | None, workers: int, gpus: float) -> Any:

@@ -56,8 +56,15 @@ def samples_file(condensation: Condensation, more: int = 0) -> tuple[str, str]:
 
 
 def inspect_ids(condensation: Condensation, more: int = 0) -> str:
-    """Sample ids for ``inspect eval --sample-id``, comma-separated: the last part of every item's name."""
-    return ",".join(item.rpartition("/")[2] for item in condensation.asked(more).ids.tolist())
+    """Sample ids for ``inspect eval --sample-id``, comma-separated; ``TASK:ID`` where the anchors are of several tasks.
+
+    Two tasks may have a sample of the same id, and a bare id would run both.
+    """
+    asked = condensation.asked(more)
+    tasks = asked.subtask.tolist()
+    ids = [item.removeprefix(f"{task}/") for item, task in zip(asked.ids.tolist(), tasks, strict=True)]
+    several = len(set(tasks)) > 1
+    return ",".join(f"{task}:{i}" if several else i for i, task in zip(ids, tasks, strict=True))
 
 
 def write_task_folder(

@@ -12,6 +12,7 @@ from ..condensation import Condensation
 from ..errors import DiscoError
 from ..files import new_file
 from ..io.lm_eval import Run, digest_of, read_run
+from ..io.records import in_layout
 from ..responses import Responses
 from .prompts import AnchorTask, Settings, anchor_tasks, lm_eval_module
 
@@ -115,7 +116,8 @@ def _start(folder: Path, name: str, condensation: Condensation, tasks: list[Anch
         "disco_eval": {"benchmark": condensation.benchmark, "n_anchors": len(condensation.anchors)},
     }
     if file.exists():
-        before = json.loads(file.read_text(encoding="utf-8")).get("model_name")
+        with in_layout(file, "the record of a run (delete it to go on)"):
+            before = json.loads(file.read_bytes())["model_name"]
         if before != name:
             raise DiscoError(f"'{folder}' holds the run of '{before}', not of '{name}'; choose another --out")
     with new_file(file) as draft:
@@ -131,10 +133,10 @@ def _finished(file: Path, one: AnchorTask) -> list[dict[str, Any]]:
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             row = json.loads(line)
-        except ValueError:
-            continue  # cut short when the run was killed
-        requests = one.requests.get(row.get("doc_id"))
-        arguments = [[pair["arg_0"], pair["arg_1"]] for pair in row.get("arguments", {}).values()]
+            requests = one.requests.get(row["doc_id"])
+            arguments = [[pair["arg_0"], pair["arg_1"]] for pair in row["arguments"].values()]
+        except (ValueError, TypeError, LookupError, AttributeError):
+            continue  # cut short when the run was killed, or no row of ours
         if requests and digest_of(arguments) == digest_of([list(r.args) for r in requests]):
             rows.append(row)
     filters = {row["filter"] for row in rows}

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import AlignmentError, DiscoError, FormatError, some
 from ..responses import Responses
 from .importing import join
-from .records import Record, grade_of, in_layout, loglikelihoods_of, one_model, read_json
+from .records import Record, grade_of, in_layout, literal, loglikelihoods_of, one_model, read_json
 
 Array = NDArray[Any]
 
@@ -110,7 +110,9 @@ def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = F
     with in_layout(run.results, "a run of lm_eval"):
         records: list[Record] = []
         for task in sorted(run.samples):
-            records += _read_task(task, run.samples[task], metric, length_normalised)
+            found = _read_task(task, run.samples[task], metric, length_normalised)
+            _whole(found, (run.about.get("n-samples") or {}).get(task), run.samples[task])
+            records += found
         provenance = {
             "harness": "lm-eval",
             "metric": metric or "default",
@@ -222,11 +224,22 @@ def _read_task(task: str, file: Path, metric: str | None, length_normalised: boo
         except (msgspec.MsgspecError, KeyError, TypeError, IndexError, ValueError, RecursionError) as e:
             if isinstance(e, DiscoError):
                 raise type(e)(f"'{file}', line {number}: {e}") from None
-            why = "the line is cut short or not JSON" if isinstance(e, msgspec.DecodeError) else str(e)
+            why = _unreadable(line) if isinstance(e, msgspec.DecodeError) else str(e)
             raise FormatError(f"'{file}', line {number}: {why[:160]}. Run the evaluation again.") from None
     if decoder is None:
         raise FormatError(f"'{file}' is empty; the run did not finish")
     return records
+
+
+def _whole(records: list[Record], counts: Any, file: Path) -> None:
+    """Refuse a file that lost rows at its end: the results say how many documents were answered."""
+    expected = counts.get("effective") if isinstance(counts, dict) else None
+    twice = len({r.item for r in records}) < len(records)  # refused later, by name
+    if isinstance(expected, int) and len(records) < expected and not twice:
+        raise FormatError(
+            f"'{file}' has {len(records)} documents, but the run answered {expected}: rows are "
+            "lost. Run the evaluation again."
+        )
 
 
 def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
@@ -237,6 +250,12 @@ def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
                     yield number, line
     except OSError as e:
         raise FormatError(f"'{file}' cannot be read: {e.strerror}") from None
+
+
+def _unreadable(line: bytes) -> str:
+    bare = next((word for word in (b"NaN", b"Infinity") if b": " + word in line or b": -" + word in line), b"").decode()
+    whole = line.rstrip().endswith(b"}")
+    return f"a value is {bare}, which is no number" if bare and whole else "the line is cut short or not JSON"
 
 
 def _first_row(line: bytes, metric: str | None) -> tuple[str, str, bool]:
@@ -269,8 +288,11 @@ def _record(task: str, row: Any, mutual: bool, length_normalised: bool) -> Recor
     arguments = _arguments(row.arguments)
     item = row.doc.disco_item if row.doc is not None and row.doc.disco_item else f"{task}/{row.doc_id}"
     digest = digest_of(arguments)
-    ll, grade, label = _loglikelihoods(row.filtered_resps, mutual), grade_of(row.grade), None
+    resps = _answers(row.filtered_resps, len(arguments))
+    ll, grade, label = _loglikelihoods(resps, mutual), grade_of(row.grade), None
     if ll is not None:
+        if arguments and len(arguments) != len(resps):
+            raise FormatError(f"document {row.doc_id} has {len(resps)} answers to {len(arguments)} requests")
         arguments = arguments[: len(ll)]
         if length_normalised:
             ll = [x / max(1, len(_choice(a))) for x, a in zip(ll, arguments, strict=True)]
@@ -292,6 +314,14 @@ def _arguments(given: Any) -> list[list[Any]]:
         keys = sorted(given, key=lambda k: int(k.rpartition("_")[2]))
         return [[given[k][a] for a in sorted(given[k])] for k in keys]
     return [list(pair) for pair in given or []]
+
+
+def _answers(resps: Any, n_requests: int) -> Any:
+    """The answers to several requests as lists, where a writer turned them, or all of them, into text."""
+    if n_requests < 2:
+        return resps
+    parts = literal(resps)
+    return [list(r) if isinstance(r := literal(part), tuple) else r for part in parts] if parts else parts
 
 
 def _loglikelihoods(resps: Any, mutual: bool) -> list[float] | None:
