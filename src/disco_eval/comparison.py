@@ -40,6 +40,7 @@ class Comparison:
     verdict : ``"passes"`` where the whole interval lies above -margin, ``"fails"`` where it lies below, else
         ``"undecided"``; None without a margin.
     more_items : about how many more items would decide, if the estimate stays; 0 where decided.
+    all_items : whether that is all there are: only the whole benchmark would.
     """
 
     baseline: str
@@ -54,6 +55,18 @@ class Comparison:
     margin: float | None = None
     verdict: str | None = None
     more_items: int = 0
+    all_items: bool = False
+
+    @property
+    def needed(self) -> str:
+        """What would decide, in words; empty where decided."""
+        if self.verdict != "undecided":
+            return ""
+        return (
+            "only the whole benchmark would decide"
+            if self.all_items
+            else f"about {self.more_items} more items would decide"
+        )
 
 
 def compare(
@@ -90,7 +103,9 @@ def compare(
     share, half, n_pairs, typical = _calibrate(condensation, distance, level)
     difference = share * (scores[1] - scores[0])
     low, high = max(-1.0, difference - half), min(1.0, difference + half)
+    n_left = int(condensation.provenance.get("n_items", 0)) - len(condensation.anchors)
     verdict = None if margin is None else "passes" if low > -margin else "fails" if high < -margin else "undecided"
+    more = 0 if verdict != "undecided" else _more_items(condensation, half, difference + (margin or 0.0))
     return Comparison(
         baseline=str(one.models.ids[0]),
         candidate=str(other.models.ids[0]),
@@ -103,7 +118,8 @@ def compare(
         pair_distance=typical,
         margin=margin,
         verdict=verdict,
-        more_items=0 if verdict != "undecided" else _more_items(condensation, half, difference + (margin or 0.0)),
+        more_items=more,
+        all_items=0 < n_left <= more,
     )
 
 

@@ -41,7 +41,7 @@ def write_run(folder, model="org/m", tasks=None, stamp="2026-01-01T00-00-00.1", 
     record = {
         "results": {}, "model_name": model, "n-shot": dict.fromkeys(tasks, 0), "versions": dict.fromkeys(tasks, 1),
         "n-samples": {t: {"original": n, "effective": n} for t, n in documents.items()},
-        "config": {"model_revision": "abc"}, "date": 1.7e9, "lm_eval_version": "0.4.13", **about,
+        "config": {"model_revision": "main"}, "date": 1.7e9, "lm_eval_version": "0.4.13", **about,
     }  # fmt: skip
     (where / f"results_{stamp}.json").write_text(json.dumps(record))
     for task, rows in tasks.items():
@@ -62,7 +62,7 @@ def test_probabilities_are_the_softmax_over_own_choices(tmp_path):
     expected = np.exp([-1.0, -2.0, -3.0]) / np.exp([-1.0, -2.0, -3.0]).sum()
     np.testing.assert_allclose(r.probs[0, 1], expected, atol=1e-6)
     assert r.models.ids.tolist() == ["org/m"]
-    assert r.models.revision.tolist() == ["abc"]
+    assert r.models.revision.tolist() == ["main"]
     about = r.provenance["models"]["org/m"]
     assert about["n-shot"] == {"a": 0, "b": 0}
     assert about["lm_eval_version"] == "0.4.13"
@@ -156,6 +156,16 @@ def test_two_runs_of_a_model(tmp_path):
     write_run(tmp_path / "3", "n", {"x": [row(0, [-1, -2], 0)]})
     write_run(tmp_path / "3", "n", {"y": [row(0, [-1, -2], 0)]}, stamp="2026-01-02T00-00-00.1")
     assert read_lm_eval([tmp_path / "3"]).items.ids.tolist() == ["x/0", "y/0"]
+
+
+def test_revisions_of_a_model_are_models_of_their_own(tmp_path):
+    """Checkpoints of one training run, as on the hub: one name, many revisions."""
+    for step in ("step1", "step2"):
+        write_run(tmp_path / step, config={"model_revision": step})
+    write_run(tmp_path / "main")
+    read = read_lm_eval([tmp_path])
+    assert sorted(read.models.ids.tolist()) == ["org/m", "org/m@step1", "org/m@step2"]
+    assert sorted(read.models.revision.tolist()) == ["main", "step1", "step2"]
 
 
 @pytest.mark.parametrize(

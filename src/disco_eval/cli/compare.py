@@ -70,7 +70,7 @@ def compare(
             f"these two are at {found.distance:.2f}."
         )
         if found.verdict is not None:
-            more = f"; about {found.more_items} more items would decide" if found.verdict == "undecided" else ""
+            more = f"; {found.needed}" if found.needed else ""
             print(f"{found.verdict} at a margin of {margin:g} points{more}")
     if found.verdict is not None:
         raise typer.Exit(VERDICTS[found.verdict])

@@ -390,4 +390,5 @@ def _seconds(about: dict[str, Any]) -> float | None:
 def _model_name(about: dict[str, Any], file: Path) -> str:
     args = (about.get("config") or {}).get("model_args")
     given = about.get("model_name") or (args.get("pretrained") if isinstance(args, dict) else None) or file.parent.name
-    return str(given).rstrip("/")
+    name, revision = str(given).rstrip("/"), str((about.get("config") or {}).get("model_revision") or "main")
+    return name if revision == "main" else f"{name}@{revision}"  # checkpoints are revisions of one name

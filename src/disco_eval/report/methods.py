@@ -46,11 +46,16 @@ def study_page(predictions: Predictions, name: str, *, command: str = "", create
     runs = int(summary["n_runs"].max())  # type: ignore[arg-type]
     least, most = (int(n) for n in summary["n_models"].sort().to_numpy()[[0, -1]])
     held_out = f"{most}" if least == most else f"{least} to {most}"
-    spread = "between runs, everything drawn anew in each." if runs > 1 else "from one run only: take several to know."
+    own = summary.filter(pl.col("method") == best["method"], pl.col("n_anchors") == best["n_anchors"])
+    most_apart = max(own["mae_sd"].to_list())
+    apart = f"± {most_apart:.2f} points" if runs > 1 else "One run"
+    spread = (
+        f"at most, between {runs} runs that draw everything anew." if runs > 1 else "tells no spread: take several."
+    )
     facts = [
         Fact("What was compared?", f"{n_methods} methods", f"on {where}; {held_out} models held out."),
         Fact("How far off?", f"{best['mae_pp']:.2f} points", f"at best: {best['method']}{_where(best, benchmarks)}."),
-        Fact("How sure?", f"± {best['mae_sd']:.2f} points", spread),
+        Fact("How sure?", apart, spread),
         Fact("What does it cost?", f"{best['n_anchors']:,} anchors", "for each model, with that method."),
     ]  # fmt: skip
     provenance = [
