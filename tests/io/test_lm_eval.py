@@ -158,6 +158,16 @@ def test_two_runs_of_a_model(tmp_path):
     assert read_lm_eval([tmp_path / "3"]).items.ids.tolist() == ["x/0", "y/0"]
 
 
+def test_the_second_leaderboards_details_are_lm_evals_rows(tmp_path):
+    write_run(tmp_path / "details", "org/m")
+    write_run(tmp_path / "details", "org/n")
+    disco("import", "leaderboard", "details", "--out", "a.zarr", cwd=tmp_path)
+    disco("import", "lm-eval", "details", "--out", "b.zarr", cwd=tmp_path)
+    one, other = (open_responses(tmp_path / name) for name in ("a.zarr", "b.zarr"))
+    np.testing.assert_array_equal(one.load().probs, other.load().probs)
+    assert one.models.ids.tolist() == ["org/m", "org/n"]
+
+
 def test_revisions_of_a_model_are_models_of_their_own(tmp_path):
     """Checkpoints of one training run, as on the hub: one name, many revisions."""
     for step in ("step1", "step2"):

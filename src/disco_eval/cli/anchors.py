@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import DiscoError, unknown
-from .common import More, Overwrite, print_json, say
+from .common import Json, More, Overwrite, print_json, say
 
 if TYPE_CHECKING:
     from ..condensation import Condensation
@@ -26,6 +26,7 @@ def anchors(
         Path | None, typer.Option("--tasks-path", help="For task-dir: lm_eval's --include_path.")
     ] = None,
     more: More = 0,
+    as_json: Json = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Print the anchors: the items on which a model must be evaluated to be estimated.
@@ -39,6 +40,7 @@ def anchors(
     from ..artifact import load
     from ..harness.formats import inspect_ids, samples_file
 
+    form = "json" if as_json else form
     if form not in FORMATS:
         raise DiscoError(unknown("format", form, FORMATS))
     c = load(condensation)

@@ -123,9 +123,12 @@ def lm_eval(
 def details(
     runs: Runs, out: Store, metric: Metric = None, allow_prompt_drift: Drift = False, as_json: Json = False
 ) -> None:
-    """Read parquet details of lighteval or of the Open LLM Leaderboard (v1; v2 has lm-eval's files)."""
+    """Read parquet details of lighteval or of the Open LLM Leaderboard (v1), or lm-eval's files (v2)."""
     from ..io import others
 
+    if any(run.is_dir() and next(run.rglob("samples_*.jsonl"), None) for run in runs):
+        lm_eval(runs, out, metric, False, allow_prompt_drift, as_json)
+        return
     _several(others.details(runs, metric=metric), out, allow_prompt_drift, as_json)
 
 
