@@ -19,7 +19,6 @@ Array = NDArray[Any]
 
 PAIRS = 100  # of source models, nearest in distance, that an interval is calibrated on
 FEWEST_PAIRS = 30
-DEPENDENT = 1.0  # pairs that tell as much as one; more would be cautious, since pairs share models
 VERDICTS = {"passes": 0, "fails": 3, "undecided": 4}
 """What the verdicts are called, and the exit status of ``disco compare`` for each."""
 
@@ -136,9 +135,9 @@ def _distances(one: Responses, other: Responses) -> Array:
 def _calibrate(c: Condensation, distance: float, level: float) -> tuple[float, float, int, float]:
     """How to read a difference of two estimates at a distance, from the pairs of sources nearest in distance.
 
-    Returns the share of it that is real (least squares through 0 of true on estimated differences, drawn towards 0 as
-    if by a twentieth as many pairs of no difference), the half-width of the interval, the number of pairs and their
-    median distance. Models that answer alike differ little, so most of what their estimates differ by is error.
+    Returns the share of it that is real (least squares through 0 of true on estimated differences, raised by its
+    standard error, which errs towards believing the estimates), the half-width of the interval, the number of pairs and
+    their median distance. Models that answer alike differ little, so most of what their estimates differ by is error.
 
     Errors of differences grow with a power of the distance (least squares of log absolute error on log distance, the
     power kept between 0 and 1.5); the quantile is that of what is left in this unit.
@@ -155,7 +154,7 @@ def _calibrate(c: Condensation, distance: float, level: float) -> tuple[float, f
     square = max(float(estimated[near] @ estimated[near]), 1e-12)
     share = float(true[near] @ estimated[near]) / square
     left = true[near] - share * estimated[near]
-    doubt = np.sqrt(float(left @ left) / square * DEPENDENT / len(near))
+    doubt = np.sqrt(float(left @ left) / square / len(near))
     share = float(np.clip(share + doubt, 0.0, 1.0))
     left = (true[near] - share * estimated[near]) / np.exp(power * x[near])
     half = symmetric_quantile(left, level) * max(distance, 0.01) ** power

@@ -196,6 +196,8 @@ def _print(c: Condensation, out: Path) -> None:
             f"{len(own)} subtasks are estimated too, each to {100 * own.min():.1f} to {100 * own.max():.1f} points on "
             "average."
         )
+    if not len(v.curve):
+        print("The error with fewer source models was not measured; --curve measures it, reading the answers again.")
     if len(v.curve) > 1:
         points = ", ".join(f"{100 * mae:.2f} with {n:.0f}" for n, mae, _ in v.curve.tolist())
         gain, clear = v.more_sources()

@@ -38,7 +38,7 @@ def open_answers(
 
     Raises FormatError where it is none of these.
     """
-    if columns and Path(path).suffix.lower() not in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
+    if columns and not _is_table(path):
         raise FormatError(f"'{path}' is no table, so its columns cannot be named; import it from a table with them")
     from ..files import is_url
     from ..store import open_responses
@@ -60,6 +60,12 @@ def open_answers(
     if where.suffix.lower() not in SUFFIXES:
         raise FormatError(f"'{where}' is neither a store, nor ends in .npz or one of {', '.join(SUFFIXES)}")
     return read_table(where, columns, items=items)
+
+
+def _is_table(path: str | Path) -> bool:
+    from .table import SUFFIXES
+
+    return Path(path).suffix.lower() in SUFFIXES
 
 
 def __getattr__(name: str) -> Any:
