@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from disco_eval import Models, Responses, condense
-from disco_eval.calibration import APART, FLAGS, OF_SOURCES, effective_number
+from disco_eval.calibration import APART, FLAGS, OF_SOURCES
+from disco_eval.numerics.likeness import effective_number
 
 
 def world(n_models=150, n_items=400, low=-1.5, high=1.5, seed=0):
@@ -65,8 +66,8 @@ def test_alike_and_few_sources_are_named():
     r = world(40, seed=3)
     copies = np.repeat(np.asarray(r.correct)[:4], 10, axis=0)
     same = Responses.from_correct([f"c{i}" for i in range(40)], r.items, copies)
-    assert effective_number(same) == pytest.approx(4, abs=0.5)
-    assert 20 < effective_number(r) <= 40
+    assert effective_number(same.grades()) == pytest.approx(4, abs=0.5)
+    assert 20 < effective_number(r.grades()) <= 40
     few = condense(r.pick(models=np.arange(12)), 20, rng=0, n_folds=3)
     assert "few-sources" in few.source_flags
     assert set(few.source_flags) <= set(OF_SOURCES) <= set(FLAGS)

@@ -67,6 +67,7 @@ def test_what_cannot_work_in_parts_says_so(stored, monkeypatch):
         de.select.anchor_conf(lazy, 10, 0)
     with pytest.raises(ValidationError, match="--memory"):
         lazy.load()
+    monkeypatch.setattr("disco_eval.select.default.LIKENESS", 30)  # 2 MB at any size, but more than all of this
     assert len(de.select.auto(lazy, 1, 0)) == len(de.select.pds(lazy, 1, 0)) == 1
 
 

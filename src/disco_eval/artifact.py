@@ -1,7 +1,7 @@
 """A condensation on disk: ``condensation.json``, ``arrays.safetensors`` and a ``README.md`` card.
 
 ``FORMAT`` is the number of the layout; 2 added the anchors' chances and how sure the score model was, 3 the items in
-reserve, the subtasks and the learning curve.
+reserve, the subtasks and the learning curve, 4 took a backtest's result out of the default score model.
 To change the layout: raise it by one, keep `load` able to read every older number (``READS``), add a folder written by
 the last release to ``tests/formats``, and say so in the changelog.
 
@@ -36,8 +36,8 @@ from .select.reserve import Reserve
 Array = NDArray[Any]
 T = TypeVar("T")
 
-FORMAT = 3
-READS = (1, 2, 3)
+FORMAT = 4
+READS = (1, 2, 3, 4)
 KIND = "disco-eval condensation"
 JSON, ARRAYS, CARD = "condensation.json", "arrays.safetensors", "README.md"
 ITEM_ARRAYS = ("weight", "n_choices", "label", "cost")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .errors import ValidationError
 from .numerics.intervals import symmetric_quantile
+from .numerics.likeness import effective_number
 from .predict import Assessment, Auto, ScoreModel, predictor
 from .predict.subtasks import SubtaskModel
 from .resources import workers
@@ -322,27 +323,10 @@ def source_flags(sources: Responses, validation: CrossValidation) -> tuple[str, 
     """What is wrong with the source models, from their answers to the anchors and the errors left out."""
     found = {
         "few-sources": sources.n_models < FEW_SOURCES,
-        "alike-sources": effective_number(sources) < FEW_KINDS,
+        "alike-sources": effective_number(sources.grades()) < FEW_KINDS,
         "no-gain": validation.mae > validation.direct_mae,
     }
     return tuple(name for name, is_so in found.items() if is_so)
-
-
-def effective_number(sources: Responses) -> float:
-    """How many different source models there are, counting near duplicates as one: at most their number.
-
-    The inverse of the mean share of a model that every other one is, where the share is 1 minus the ratio of their
-    disagreement about the anchors' grades to the median disagreement (at least 0), and 1 with itself.
-    """
-    grades = sources.grades().astype(np.float32)
-    apart = np.empty((len(grades), len(grades)), dtype=np.float32)
-    for m, own in enumerate(grades):  # a row at a time: all at once would need n_models^2 n_items numbers
-        apart[m] = np.abs(grades - own).mean(axis=1)
-    off = apart[np.triu_indices(len(apart), 1)]
-    typical = float(np.median(off)) if len(off) else 0.0
-    if typical == 0:
-        return 1.0
-    return float((1 / np.clip(1 - 2 * apart / typical, 0.0, 1.0).sum(axis=1, dtype=np.float64)).sum())
 
 
 def _direct_errors(unseen: Responses, n_anchors: int, rng: np.random.Generator, draws: int = 5) -> Array:

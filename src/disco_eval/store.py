@@ -35,6 +35,7 @@ Array = NDArray[Any]
 
 FORMAT = 1
 KIND = "disco-eval responses"
+_MANY_PIECES, _SMALL_PIECE = 100_000, 4096  # every piece costs some 2 kB and a task while it is read
 _CODECS = {"bytes", "vlen-utf8", "blosc", "crc32c", "sharding_indexed"}
 _CHUNK_BYTES = 2**18
 _SHARD_BYTES = 2**25
@@ -185,17 +186,28 @@ def _open(where: str) -> zarr.Group:
 def _check_sizes(group: zarr.Group, names: Any) -> None:
     """Refuse arrays whose description promises more than memory holds, or packing that can hide any size."""
     for name in names:
-        array = array_of(group, name)
-        if array.ndim != {"correct": 2, "probs": 3}.get(name, 1):
-            raise ValueError(f"its array '{name}' has {array.ndim} dimensions")
-        at_once = array.chunks if name in ANSWERS else array.shape
-        size = max(array.dtype.itemsize, 16) * math.prod(at_once)
-        need(2 * size, f"a part of the array '{name}'", "it is no store that was made here")
-        packing = {str(codec.to_dict()["name"]) for codec in _all_codecs(array)}
-        if packing - _CODECS:
-            raise ValueError(
-                f"its array '{name}' is packed by {', '.join(sorted(packing - _CODECS))}, not as made here"
-            )
+        check_layout(array_of(group, name), name, {"correct": 2, "probs": 3}.get(name, 1))
+
+
+def check_layout(array: zarr.Array[Any], name: str, n_dims: int) -> None:
+    """Refuse an array before anything of it is read, where reading could take more than a store made here needs.
+
+    One of a single dimension is read whole, others by the chunk. Raises ValueError; ValidationError where a part is
+    larger than memory may be.
+    """
+    if array.ndim != n_dims:
+        raise ValueError(f"its array '{name}' has {array.ndim} dimensions")
+    for sizes in (array.chunks, array.shards or array.chunks):
+        if min(sizes) < 1:
+            raise ValueError(f"its array '{name}' is cut into pieces of shape {sizes}")
+    pieces = math.prod(-(-length // size) for length, size in zip(array.shape, array.chunks, strict=True))
+    if pieces > _MANY_PIECES and array.nbytes < _SMALL_PIECE * pieces:
+        raise ValueError(f"its array '{name}' is cut into {pieces} small pieces, not as made here")
+    size = max(array.dtype.itemsize, 16) * math.prod(array.shape if n_dims == 1 else array.chunks)
+    need(2 * size, f"a part of the array '{name}'", "it is no store that was made here")
+    packing = {str(codec.to_dict()["name"]) for codec in _all_codecs(array)}
+    if packing - _CODECS:
+        raise ValueError(f"its array '{name}' is packed by {', '.join(sorted(packing - _CODECS))}, not as made here")
 
 
 def _all_codecs(array: zarr.Array[Any]) -> list[Any]:
@@ -280,7 +292,7 @@ def seal(group: zarr.Group, n_models: int, provenance: dict[str, Any]) -> None:
     columns' content has checksums here too.
     """
     about: dict[str, Any] = {"kind": KIND, "format": FORMAT, "n_models": n_models, "provenance": provenance}
-    about["arrays"] = {name: _description(group, name) for name in _ARRAYS if name in group}
+    about["arrays"] = {name: description(group, name) for name in _ARRAYS if name in group}
     about["columns"] = {name: _content(group, name, n_models) for name in about["arrays"] if name not in ANSWERS}
     group.update_attributes({**about, "checksum": _checksum(about)})  # in one write, unlike group.attrs.update
 
@@ -292,7 +304,7 @@ def _content(group: zarr.Group, name: str, n_models: int) -> str:
     return hashlib.sha256(json.dumps(kept.tolist()).encode()).hexdigest()[:32]
 
 
-def _description(group: zarr.Group, name: str) -> str:
+def description(group: zarr.Group, name: str) -> str:
     """A checksum of an array's description, less its number of models, which an append changes first."""
     array = array_of(group, name)
     text = json.loads(json.dumps(array.metadata.to_dict(), default=str))
@@ -312,7 +324,7 @@ def _verify(group: zarr.Group, about: dict[str, Any]) -> None:
     if about.get("checksum") != _checksum(about):
         raise ValueError("the checksum of its description does not fit")
     for name, expected in about["arrays"].items():
-        if _description(group, name) != expected:
+        if description(group, name) != expected:
             raise ValueError(f"the description of its array '{name}' does not fit its checksum")
     for name, expected in about.get("columns", {}).items():
         if _content(group, name, about["n_models"]) != expected:

@@ -17,7 +17,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
+import warnings
 from collections import Counter
 from pathlib import Path
 
@@ -39,7 +41,8 @@ def one(seeds: Path, work: Path, name: str, seed: int, number: int) -> tuple[str
 
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(seeds, work)
-    mutate(work, np.random.default_rng([seed, number, *name.encode()]))
+    with warnings.catch_warnings(action="ignore"):
+        mutate(work, np.random.default_rng([seed, number, *name.encode()]))
     signal.alarm(SECONDS)
     try:
         READERS[name][1](work)
@@ -75,6 +78,23 @@ def worker(name: str, seed: int, first: int, inputs: int, folder: Path) -> None:
         print(number, *one(seeds, folder / "work", name, seed, number), sep="\t", flush=True)
 
 
+class Watch:
+    """Kills a process that has said nothing for a minute: a hang that no signal gets out of."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self.again()
+
+    def again(self) -> None:
+        self.end()
+        self.timer = threading.Timer(60, self.process.kill)
+        self.timer.start()
+
+    def end(self) -> None:
+        if hasattr(self, "timer"):
+            self.timer.cancel()
+
+
 def fuzz(name: str, inputs: int, seed: int, keep: Path | None = None) -> tuple[Counter[str], dict[str, int]]:
     """How many inputs were read, refused or a finding; and each different finding with the first input that made it."""
     count: Counter[str] = Counter()
@@ -93,16 +113,22 @@ def fuzz(name: str, inputs: int, seed: int, keep: Path | None = None) -> tuple[C
                 str(inputs),
                 folder,
             ]
-            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            errors = Path(folder) / "stderr"
+            with errors.open("w") as to, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=to) as process:
                 assert process.stdout
-                assert process.stderr
+                watch = Watch(process)
                 for line in process.stdout:
-                    done, how, what = line.rstrip("\n").split("\t", 2)
+                    watch.again()
+                    done, how, what = line.decode().rstrip("\n").split("\t", 2)
                     number = int(done) + 1
                     count[how] += 1
                     if how == "finding":
                         findings.setdefault(what, int(done))
-                said = process.stderr.read()[-300:]
+                watch.end()
+            said = errors.read_text()[-300:]
+            if said and not process.returncode:  # a reader speaks by its errors alone
+                count["finding"] += 1
+                findings[f"printed on standard error: {said!r}"] = number
             if process.returncode or number < inputs:
                 if not count:
                     return count, {f"the valid files cannot be read: {said}": 0}

@@ -87,6 +87,7 @@ class Survey:
         rest = 1 - float(certain.sum())
         shares = weights[drawn] / chance[drawn]
         shares = shares / shares.sum()
+        grades = np.ascontiguousarray(grades)  # sums come out alike, bit for bit, before and after saving
         X = grades[:, drawn].T  # (k, n_models)
         mean = shares @ X
         target = (scores - grades @ certain) / rest  # every source's mean over the rest

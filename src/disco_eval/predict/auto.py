@@ -24,7 +24,7 @@ WIDEST = 20_000  # numbers in a signature, above which the label's probability s
 _EDGE = (0.05, 0.95)  # quantiles of the source scores between which a target counts as inside their range
 _PULL = 0.1  # how strongly the shares of the processes are drawn to equal ones, in models per model
 _GRADES = 0.3  # weight of the grades beside the probabilities, which are much smaller
-_PRIOR = 2.0  # models' worth of belief that the survey is right at the edge, against the backtest's few
+_BEYOND = 3.0  # how much larger than inside the error of the process is taken to be where its sources end
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +58,9 @@ class Auto:
     `numerics.gp`); with probabilities, a mixture of three (on probabilities alone, with grades beside them, on
     grades alone) weighed by their left-out errors.
     Every learned model is pulled towards its sources, so towards and beyond the edge of their range the estimate moves
-    to the survey estimate from the anchors drawn by chance (`numerics.survey`), by as much as a backtest on the
-    strongest tenth of the sources finds right, and entirely where the target is far outside. Where no anchors were
-    drawn by chance (``--select pds``), the one-dimensional ability line takes its place, which is better than nothing
+    to the survey estimate from the anchors spread by chance (`numerics.survey`), at the edge by as much as their
+    errors say (those of the process tripled), and entirely where the target is far outside. Where no anchors were
+    spread by chance (``--select pds``), the one-dimensional ability line takes its place, which is better than nothing
     and no guarantee.
 
     Parameters
@@ -96,9 +96,7 @@ class Auto:
         spread = max(float(scores.std()), 1e-6)
         line_error = scores - self._line.predict(known.grades())
         inflate = float(np.sqrt(np.mean((error / sd) ** 2)))
-        self._facts = np.array([low, high, spread, inflate, float(np.sqrt(np.mean(line_error**2))), 0.0])
-        if self.guard:
-            self._facts[5] = self._edge_weight(source, anchors, known, scores)
+        self._facts = np.array([low, high, spread, inflate, float(np.sqrt(np.mean(line_error**2)))])
         return self
 
     def predict(self, answers: Responses) -> Array:
@@ -113,43 +111,35 @@ class Auto:
                 "give the probabilities of the choices, or condense with --predict-opt grades=true"
             )
         grades = answers.grades()
-        low, high, spread, inflate, line_sd, at_edge = self._facts
+        low, high, spread, inflate, line_sd = self._facts[:5]
         process, sd = self._process(answers)
         line = self._line.predict(grades)
         survey, se = (line, np.full(len(line), line_sd)) if self._survey is None else self._survey.predict(grades)
         outside = np.maximum(np.maximum(process, line) - high, low - np.minimum(process, line)) / spread
         sd = inflate * sd
-        weight = _survey_weight(process - survey, sd, se, outside, at_edge) if self.guard else np.zeros(len(line))
+        weight = self._survey_weight(sd, se, outside) if self.guard else np.zeros(len(line))
         score = process + weight * (survey - process)
         scale = np.sqrt(((1 - weight) * sd) ** 2 + (weight * se) ** 2)
         return Assessment(score, scale, process, sd, line, survey, se, outside, self._leakage.evidence(grades))
+
+    def _survey_weight(self, sd: Array, se: Array, outside: Array) -> Array:
+        """Share of the survey in the estimate, (n_models,), from the errors of both and how far outside a model is.
+
+        None inside the range; at the edge what independent errors ask for, if the process is three times as wrong
+        there as inside; far outside all of it.
+        """
+        learned = self._facts[5:]  # in condensations of formats 1 to 3, which gave it a part inside the range too
+        inside = 0.5 * sd**2 / (sd**2 + se**2) if len(learned) else np.zeros(len(sd))
+        edge = learned if len(learned) else (_BEYOND * sd) ** 2 / ((_BEYOND * sd) ** 2 + se**2)
+        to_edge = np.clip((outside + 0.1) / 0.2, 0.0, 1.0)
+        beyond = np.clip((outside - 0.1) / 0.3, 0.0, 1.0)
+        weight = (1 - to_edge) * inside + to_edge * np.maximum(edge, inside)
+        return np.asarray(weight + beyond * (1 - weight))
 
     def _process(self, answers: Responses) -> tuple[Array, Array]:
         views = _views(answers, self._soft)
         both = [p.predict(*view) for p, view in zip(self._processes, views, strict=True)]
         return self._mix @ np.array([b[0] for b in both]), self._mix @ np.array([b[1] for b in both])
-
-    def _edge_weight(self, source: Responses, anchors: Anchors, known: Responses, scores: Array) -> float:
-        """How much of the way from the process to the survey is right at the edge, by a backtest on the sources.
-
-        The strongest tenth is predicted from the others; least squares with a prior worth two models at 1.
-        """
-        order = np.argsort(scores, kind="stable")
-        n_top = max(3, round(0.1 * len(scores)))
-        if self._survey is None or len(scores) - n_top < FEWEST_SOURCES:
-            return 1.0
-        low, top = order[:-n_top], order[-n_top:]
-        below, above = known.pick(models=low), known.pick(models=top)
-        views = _views(above, self._soft)
-        fitted = _fit_processes(below, scores[low], self._soft)
-        process = self._mix @ np.array([p.predict(*view)[0] for p, view in zip(fitted, views, strict=True)])
-        held = _fit_survey(source, anchors, below.grades(), scores[low])
-        assert held is not None
-        survey, se = held.predict(above.grades())
-        apart = process - survey
-        prior = _PRIOR * float(np.mean(se**2))
-        best = (apart @ (process - scores[top]) + prior) / (apart @ apart + prior)
-        return float(np.clip(best, 0.0, 1.0))
 
     def config(self) -> Config:
         parts = {"soft": self._soft, "survey": self._survey is not None}
@@ -166,7 +156,7 @@ class Auto:
     def restore(cls, config: Config, state: Arrays, ids: Array) -> Self:
         model = cls(config["guard"], config["grades"])
         model._ids = ids
-        model._facts = need(state, "facts", (6,))
+        model._facts = need(state, "facts", (6 if len(state.get("facts", ())) == 6 else 5,))
         model._soft = bool(config["parts"]["soft"])
         n = 3 if model._soft else 1
         model._mix = need(state, "mix", (n,))
@@ -196,19 +186,6 @@ class Auto:
             return "the arrays of the survey differ in length"
         inside = v.drawn.min() >= 0 and v.drawn.max() < n_anchors
         return "" if inside else "the survey asks for anchors that do not exist"
-
-
-def _survey_weight(apart: Array, sd: Array, se: Array, outside: Array, at_edge: float) -> Array:
-    """Share of the survey in the estimate, (n_models,).
-
-    Inside the range half of what independent errors would ask for, since both rest on the same answers; at the edge
-    what the backtest found; far outside all, but where the two agree within their errors.
-    """
-    inside = 0.5 * sd**2 / (sd**2 + se**2)
-    to_edge = np.clip((outside + 0.1) / 0.2, 0.0, 1.0)
-    beyond = np.clip((outside - 0.1) / 0.3, 0.0, 1.0)
-    weight = (1 - to_edge) * inside + to_edge * np.maximum(at_edge, inside)
-    return np.asarray(weight + beyond * (1 - weight))
 
 
 def _views(answers: Responses, soft: bool) -> list[tuple[Array, Array]]:

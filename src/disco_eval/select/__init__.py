@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from ..errors import DiscoError, unknown
 from .anchors import Anchors
-from .chance import auto, complete, stratified
+from .chance import complete, stratified
 from .clustered import anchor_conf, anchor_corr, anchor_irt
+from .default import auto
 from .disagreement import jsd, pds
 from .optimal import hybrid, sharp
 from .searched import best_for_validation, every_kth

@@ -1,7 +1,8 @@
-"""Anchors drawn by chance with known probabilities: spread over difficulty, and leaning to the items that tell most."""
+"""Anchors drawn by chance with known probabilities, spread over difficulty."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +13,12 @@ from ..numerics.survey import FEWEST, systematic
 from ..responses import Responses
 from .anchors import Anchors, Array, check_count, random_ranks
 
-DRAWS = 30  # draws of which the best balanced one is kept
-LEAN = 0.2  # of the drawing probability that follows information, with very many sources
-SOURCES_FOR_FULL_LEAN = 150
+Sample = tuple[Array, Array]  # positions of items, hardest first, and the probability of each being drawn
+Choose = Callable[[Responses, list[Sample], np.random.Generator], Sample]
 
 
 @dataclass(frozen=True)
-class _Price:
+class Price:
     """Probabilities divided by the items' cost to a power, and the total that must not be exceeded."""
 
     power: float
@@ -87,20 +87,8 @@ def stratified(
 
     Raises ValidationError for more anchors than items that count, a lean outside 0 to 1, or costs that are not known.
     """
-    return _draw(responses, n_anchors, rng, _How("stratified", lean, draws, _Price(cost_power, budget)))
-
-
-def auto(
-    responses: Responses, n_anchors: int, rng: Seed = None, *, cost_power: float = 0.0, budget: float | None = None
-) -> Anchors:
-    """Our default: `stratified`, leaning the more to informative items the more source models say which those are.
-
-    With few sources the informative items are largely those that happen to separate these few; from 150 sources on
-    a fifth of the probability follows information. The best balanced of 30 draws is kept.
-    Measured in ``docs/theory/anchors.md``. ``cost_power`` and ``budget`` are those of `stratified`.
-    """
-    lean = min(LEAN, responses.n_models / SOURCES_FOR_FULL_LEAN * LEAN)
-    return _draw(responses, n_anchors, rng, _How("auto", lean, DRAWS, _Price(cost_power, budget)))
+    how = Drawing("stratified", draws, _most_balanced if draws > 1 else _first, Price(cost_power, budget), lean)
+    return draw(responses, n_anchors, rng, how)
 
 
 def complete(responses: Responses, chosen: Anchors, n_more: int, rng: Seed = None) -> Anchors:
@@ -129,14 +117,18 @@ def complete(responses: Responses, chosen: Anchors, n_more: int, rng: Seed = Non
 
 
 @dataclass(frozen=True)
-class _How:
+class Drawing:
+    """How `draw` goes about it: ``draws`` samples are drawn, and ``choose`` makes one of them."""
+
     method: str
-    lean: float
     draws: int
-    price: _Price
+    choose: Choose
+    price: Price
+    lean: float = 0.0
 
 
-def _draw(responses: Responses, n_anchors: int, rng: Seed, how: _How) -> Anchors:
+def draw(responses: Responses, n_anchors: int, rng: Seed, how: Drawing) -> Anchors:
+    """Anchors made of systematic samples over difficulty, as many as the price allows."""
     check_count(responses, n_anchors)
     if not 0 <= how.lean <= 1:
         raise ValidationError(f"lean must lie between 0 and 1, got {how.lean}")
@@ -155,9 +147,8 @@ def _draw(responses: Responses, n_anchors: int, rng: Seed, how: _How) -> Anchors
     n = how.price.count(size, responses, min(n_anchors, int((share > 0).sum())))
     order = by_difficulty(responses, for_order)
     while True:
-        reach = responses.n_items / n
-        found = [systematic(_shuffled(order, reach, draw), size, n, draw) for draw in for_draws.spawn(how.draws)]
-        at, chance = found[0] if how.draws == 1 else _most_balanced(responses, share, found)
+        found = [_sample(order, size, n, rng) for rng in for_draws.spawn(how.draws)]
+        at, chance = how.choose(responses, found, for_draws)
         if how.price.budget is None or _cost(responses, at) <= how.price.budget:
             break
         n -= max(1, n // 50)
@@ -166,19 +157,29 @@ def _draw(responses: Responses, n_anchors: int, rng: Seed, how: _How) -> Anchors
     return Anchors.of(responses.items, at, how.method, weights=share[at] / chance, chance=chance)
 
 
+def _sample(order: Array, size: Array, n: int, rng: np.random.Generator) -> Sample:
+    """One systematic sample, hardest first; every item moves by up to half a step, so that samples differ."""
+    reach = len(order) / n
+    moved = order[np.argsort(np.arange(len(order)) + reach * rng.random(len(order)), kind="stable")]
+    at, chance = systematic(moved, size, n, rng)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    by_rank = np.argsort(rank[at])
+    return at[by_rank], chance[by_rank]
+
+
+def _first(responses: Responses, found: list[Sample], rng: np.random.Generator) -> Sample:
+    return found[0]
+
+
 def _cost(responses: Responses, at: Array) -> float:
     assert responses.items.cost is not None
     return float(responses.items.cost[at].sum())
 
 
-def _shuffled(order: Array, reach: float, rng: np.random.Generator) -> Array:
-    """The order with every item moved by up to half a step either way, so that another draw finds other items."""
-    moved: Array = order[np.argsort(np.arange(len(order)) + reach * rng.random(len(order)), kind="stable")]
-    return moved
-
-
-def _most_balanced(responses: Responses, share: Array, found: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+def _most_balanced(responses: Responses, found: list[Sample], rng: np.random.Generator) -> Sample:
     """The draw whose weighted mean is closest to the models' scores; only items of some draw are read."""
+    share = responses.items.weight
     drawn = np.unique(np.concatenate([at for at, _ in found]))
     grades, scores = responses.grades(drawn), responses.scores()
     off = []

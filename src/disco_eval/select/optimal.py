@@ -72,7 +72,7 @@ def greedy(
     rows = by_id(responses.models.ids)
     X = responses.grades()[rows][:, canonical]
     weight = responses.items.weight[canonical]
-    state = _Design.of(X, responses.scores()[rows], n)
+    state = Design.of(X, responses.scores()[rows], n)
     state.open &= weight > 0
     price, left = price[canonical], np.inf if budget is None else float(budget)
     at: list[int] = []
@@ -94,7 +94,7 @@ def greedy(
 
 
 @dataclass
-class _Design:
+class Design:
     """What is left unexplained while items are taken: X (n_models, n_items) centred grades, c and v what remains of
     every item's covariance with the score and of its variance, own its variance at the start, L the factors so far."""
 
@@ -107,7 +107,7 @@ class _Design:
     taken: int = 0
 
     @classmethod
-    def of(cls, grades: Array, scores: Array, n: int) -> _Design:
+    def of(cls, grades: Array, scores: Array, n: int) -> Design:
         n_models, n_items = grades.shape
         p = np.clip(scores, 0.5 / n_items, 1 - 0.5 / n_items)
         target = np.log(p / (1 - p))

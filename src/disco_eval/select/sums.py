@@ -1,8 +1,9 @@
 """Sums of a disagreement that stay on disk, so that models added to a store later need no second pass over the others.
 
-A folder with a Zarr group (layout 1): ``max``, ``sum`` and ``plogp`` (item, choice), float64, as in
+A folder with a Zarr group (layout 2): ``max``, ``sum`` and ``plogp`` (item, choice), float64, as in
 `numerics.disagreement`; ``model`` and ``item``, the names; every chunk ends in a checksum. Its attributes say what it
-is and carry a checksum of the names, so that sums of other items or models are never added up.
+is and carry a checksum of the names, so that sums of other items or models are never added up, and of how every array
+is laid out.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..errors import AlignmentError, FormatError, some
 from ..files import new_folder
 from ..numerics.disagreement import Disagreement
 from ..responses import Responses
-from ..store import array_of, codecs
+from ..store import array_of, check_layout, codecs, description
 from . import passes
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 KIND = "disco-eval disagreement"
-FORMAT = 1
+FORMAT = 2
 _NAMES = ("max", "sum", "plogp")
 
 
@@ -70,7 +71,8 @@ def update(responses: Responses, path: str | Path) -> Updated:
             ("model", np.concatenate([np.array(known, str), new.models.ids])),
             ("item", responses.items.ids),
         ):
-            group.create_array(name, shape=ids.shape, dtype=str, chunks=(len(ids),))[:] = ids.astype(object)
+            array = group.create_array(name, shape=ids.shape, dtype=str, chunks=(len(ids),), compressors=codecs())
+            array[:] = ids.astype(object)
         group.update_attributes({"kind": KIND, "format": FORMAT, "checksum": _checksum(group)})
     return Updated(pds, jsd, new.n_models)
 
@@ -118,19 +120,24 @@ def _read(path: Path) -> zarr.Group:
     try:
         group = zarr.open_group(str(path), mode="r", zarr_format=3)
         about = dict(group.attrs)
-        fits = about.get("kind") == KIND and about.get("format") == FORMAT and about.get("checksum") == _checksum(group)
+        fits = about.get("kind") == KIND and about.get("format") == FORMAT
+        if fits:
+            for name in (*_NAMES, "model", "item"):
+                check_layout(array_of(group, name), name, 2 if name in _NAMES else 1)
+            fits = about.get("checksum") == _checksum(group)
     except Exception as e:  # zarr raises many kinds for foreign folders
         raise FormatError(f"'{path}' holds no sums of a disagreement ({' '.join(str(e).split())[:120]})") from None
     if not fits:
         raise FormatError(
-            f"'{path}' holds no sums of a disagreement, or is damaged; choose another folder, or delete it"
+            f"'{path}' holds no sums of a disagreement, or is damaged or of another version; choose another folder, or "
+            f"delete it"
         )
     return group
 
 
 def _checksum(group: zarr.Group) -> str:
-    shapes = [f"{name}{(a := array_of(group, name)).shape}{a.dtype}" for name in _NAMES]
-    text = "\x1e".join(["\x1f".join(_text(group, name)) for name in ("model", "item")] + shapes)
+    layout = [f"{description(group, name)}{array_of(group, name).shape}" for name in (*_NAMES, "model", "item")]
+    text = "\x1e".join(["\x1f".join(_text(group, name)) for name in ("model", "item")] + layout)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -1,0 +1,113 @@
+"""Our default anchors: spread over difficulty, telling about the score, and balanced against the source models."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..numerics.likeness import effective_number
+from ..numerics.rng import Seed
+from ..responses import Responses
+from .anchors import Anchors, Array, by_id
+from .chance import Drawing, Price, Sample, by_difficulty, draw
+from .optimal import Design
+
+MOST_CANDIDATES = 20  # for every anchor
+KINDS_PER_CANDIDATE = 12  # with few source models, the most telling of many items is so by accident
+BALANCING = 0.25  # of the anchors
+LIKENESS = 300  # items and models from which the number of different source models is read
+_SWEEPS = 4
+
+
+def auto(
+    responses: Responses, n_anchors: int, rng: Seed = None, *, cost_power: float = 0.0, budget: float | None = None
+) -> Anchors:
+    """Our default: one item for every step of difficulty, the more telling of a few, and a balanced whole.
+
+    Samples are drawn as by `stratified`, so each anchor has a few candidates of about the same difficulty: one for
+    every 12 different source models, 2 to 20. For three quarters of the anchors the candidate is taken that explains
+    most about the score beside those taken before (as in `sharp`). The last quarter is taken so that the weighted mean
+    of all anchors follows the score from the weakest source model to the strongest; what is telling is also what
+    stronger models gain most on, and without this the mean over the anchors would run ahead of the score above the
+    sources' range. Measured in ``docs/theory/anchors.md``.
+
+    Parameters
+    ----------
+    cost_power, budget : as in `stratified`; cheap items are candidates more often.
+
+    Raises ValidationError for more anchors than items that count, or costs that are not known.
+    """
+    how = Drawing("auto", _n_candidates(responses), _telling, Price(cost_power, budget))
+    return draw(responses, n_anchors, rng, how)
+
+
+def _n_candidates(responses: Responses) -> int:
+    order = by_difficulty(responses, np.random.default_rng(0))
+    ranked = np.lexsort((responses.models.ids, responses.scores()))
+    kinds = effective_number(responses.pick(models=_evenly(ranked)).grades(_evenly(order)))
+    return int(np.clip(round(kinds / KINDS_PER_CANDIDATE), 2, MOST_CANDIDATES))
+
+
+def _evenly(order: Array) -> Array:
+    """`LIKENESS` of the positions, at even steps; all where there are no more."""
+    steps = np.linspace(0, len(order) - 1, min(LIKENESS, len(order))).round().astype(np.int64)
+    return np.asarray(order[steps])
+
+
+def _telling(responses: Responses, found: list[Sample], rng: np.random.Generator) -> Sample:
+    """One candidate for every anchor of the first sample."""
+    at, chance, step = _candidates(found)
+    rows = by_id(responses.models.ids)
+    grades, scores = responses.grades(at)[rows], responses.scores()[rows]
+    n = len(found[0][0])
+    n_balancing = round(BALANCING * n)
+    balancing = ((np.arange(n_balancing) + rng.random()) * n / max(n_balancing, 1)).astype(np.int64)
+    chosen = np.searchsorted(step, np.arange(n))  # the first sample's items, to begin with
+    design = Design.of(grades, scores, n)
+    design.open = ~np.isin(step, balancing)
+    for _ in range(n - n_balancing):
+        best = int(np.argmax(np.where(design.open, design.gain(), -1.0)))
+        design.take(best)
+        chosen[step[best]] = best
+        design.open &= step != step[best]
+    share = responses.items.weight[at] / responses.items.weight.sum() / chance
+    chosen = _balance(grades * share, scores, step, chosen, rng.permutation(balancing))
+    return at[chosen], chance[chosen]
+
+
+def _candidates(found: list[Sample]) -> tuple[Array, Array, Array]:
+    """Items of all samples, each once, with its probability and the anchor it may become, sorted by that.
+
+    An item of the first sample may become only its own anchor, so that every anchor has one, and stands first. An
+    item that is certain to be drawn is its anchor's only candidate.
+    """
+    n = len(found[0][0])
+    at = np.concatenate([sample for sample, _ in found])
+    chance = np.concatenate([each for _, each in found])
+    step = np.tile(np.arange(n), len(found))
+    once = np.sort(np.unique(at, return_index=True)[1])
+    at, chance, step = at[once], chance[once], step[once]
+    fixed = np.isin(step, step[:n][chance[:n] >= 1])
+    kept = (np.arange(len(at)) < n) | (~fixed & (chance < 1))
+    order = np.argsort(step[kept], kind="stable")
+    return at[kept][order], chance[kept][order], step[kept][order]
+
+
+def _balance(parts: Array, scores: Array, step: Array, chosen: Array, free: Array) -> Array:
+    """Exchange the candidates of the anchors ``free`` until the sum of chosen ``parts`` is closest to the scores.
+
+    ``parts`` (n_models, n_candidates): what each candidate would add to every model's weighted mean. One anchor after
+    another takes the candidate with the least mean square error, up to four times round.
+    """
+    chosen = chosen.copy()
+    left = scores - parts[:, chosen].sum(axis=1)
+    for _ in range(_SWEEPS):
+        before = chosen[free].copy()
+        for anchor in free:
+            among = np.flatnonzero(step == anchor)
+            left += parts[:, chosen[anchor]]
+            error = ((left[:, None] - parts[:, among]) ** 2).mean(axis=0)
+            chosen[anchor] = among[np.argmin(error)]
+            left -= parts[:, chosen[anchor]]
+        if np.array_equal(before, chosen[free]):
+            break
+    return chosen
