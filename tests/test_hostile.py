@@ -18,6 +18,7 @@ from disco_eval import DiscoError, FormatError, ValidationError, open_responses
 from disco_eval.io import read_authors, read_npz, read_table
 from disco_eval.io.records import read_json
 from disco_eval.resources import limited
+from disco_eval.select import sums
 from disco_eval.store import codecs, seal
 from tests.conftest import population
 from tests.fuzz.__main__ import fuzz
@@ -74,6 +75,7 @@ def peak_of(code: str, *args: object) -> tuple[str, float]:
 TRIED = """
 from disco_eval import DiscoError
 from disco_eval.resources import limited
+from disco_eval.select import sums
 try:
     with limited("200MB"):
         READ(sys.argv[1])
@@ -204,6 +206,28 @@ def test_a_store_whose_arrays_promise_terabytes(tmp_path, name, shape, message):
         seal(group, 6, {})
     with pytest.raises(DiscoError, match=message):
         open_responses(tmp_path / "s.zarr")
+
+
+def test_a_million_pieces_or_pieces_of_nothing_are_refused(tmp_path):
+    """Every piece costs a task and some kilobytes while it is read; one of size 0 would be cut for ever."""
+    population(6, 5).save(tmp_path / "s.zarr")
+    sums.update(open_responses(tmp_path / "s.zarr"), tmp_path / "sums")
+    for folder, name in (("s.zarr", "item"), ("sums", "model")):
+        group = zarr.open_group(tmp_path / folder, mode="r+")
+        group.create_array(name, shape=10**6, dtype=str, chunks=1, overwrite=True, compressors=codecs())
+    with pytest.MonkeyPatch.context() as m:
+        m.setattr("disco_eval.store._content", lambda *_: "")
+        seal(zarr.open_group(tmp_path / "s.zarr", mode="r+"), 6, {})
+    with pytest.raises(DiscoError, match="1000000 small pieces"):
+        open_responses(tmp_path / "s.zarr")
+    with pytest.raises(DiscoError, match="1000000 small pieces"):
+        sums.update(population(6, 5), tmp_path / "sums")
+    about = tmp_path / "sums" / "max" / "zarr.json"
+    text = json.loads(about.read_text())
+    text["chunk_grid"]["configuration"]["chunk_shape"][0] = 0
+    about.write_text(json.dumps(text))
+    with pytest.raises(DiscoError, match="holds no sums"):
+        sums.update(population(6, 5), tmp_path / "sums")
 
 
 def test_packing_that_hides_any_size_is_refused(tmp_path):

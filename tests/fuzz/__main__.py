@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import resource
 import shutil
 import signal
@@ -125,15 +126,16 @@ def fuzz(name: str, inputs: int, seed: int, keep: Path | None = None) -> tuple[C
                     if how == "finding":
                         findings.setdefault(what, int(done))
                 watch.end()
-            said = errors.read_text()[-300:]
-            if said and not process.returncode:  # a reader speaks by its errors alone
+            said = errors.read_text()
+            noise = re.findall(r"\S*\w+Warning: .*|Traceback .*|Task .*|Exception in .*", said)
+            if noise and not process.returncode:  # polars' panics, which are caught, print themselves
                 count["finding"] += 1
-                findings[f"printed on standard error: {said!r}"] = number
+                findings[f"printed on standard error: {noise[0]!r}"] = number
             if process.returncode or number < inputs:
                 if not count:
-                    return count, {f"the valid files cannot be read: {said}": 0}
+                    return count, {f"the valid files cannot be read: {said[-300:]}": 0}
                 count["finding"] += 1
-                findings[f"the process died ({process.returncode}): {said}"] = number
+                findings[f"the process died ({process.returncode}): {said[-300:]}"] = number
                 number += 1
             if keep and findings:
                 shutil.copytree(Path(folder) / "work", keep / f"{name}-{number - 1}", dirs_exist_ok=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..errors import FormatError, ValidationError, some
 from ..responses import Items, Models, Responses
 from .plain import load_plain
+from .records import single
 
 Array = NDArray[Any]
 
@@ -93,14 +94,14 @@ def _join(models: list[str], data: dict[str, Any], weights: str, path: str) -> R
                 f"'{path}': subtask '{name}' has correctness {grades.shape} and predictions {values.shape}, expected "
                 f"(items, {len(models)}) and (items, {len(models)}, choices)"
             )
-        correct.append(grades.T.astype(np.float32))
+        correct.append(single(grades.T))
         loglik.append(values.transpose(1, 0, 2))
         names += [f"{name}/{i}" for i in range(n_items)]
         subtask += [name] * n_items
         weight += [1 / n_items if weights == "subtasks" else 1.0] * n_items
     own = [_choices(values) for values in loglik]
     most = int(max(n.max() for n in own))
-    every = np.concatenate([v[:, :, :most].astype(np.float32) for v in loglik], axis=1)
+    every = np.concatenate([single(v[:, :, :most]) for v in loglik], axis=1)
     n_choices = np.concatenate(own)
     if (n_choices < 1).any():
         empty = [names[i] for i in np.flatnonzero(n_choices < 1)]

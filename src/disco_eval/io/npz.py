@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 import struct
 import tokenize
+import warnings
 import zipfile
 import zlib
 from pathlib import Path
@@ -120,7 +121,7 @@ def read_arrays(path: Path, known: set[str] | None = None) -> dict[str, Array]:
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
     """One array, after checking that its header promises what the archive says is there."""
     read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    with archive.open(member) as file:
+    with archive.open(member) as file, warnings.catch_warnings(action="ignore"):  # NumPy's, about old headers
         version = np.lib.format.read_magic(file)
         if version not in read_header:
             raise ValueError(f"'{member.filename}' is of the unknown version {version}")

@@ -25,7 +25,7 @@ import polars as pl
 from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
 from ..responses import Items, Models, Responses
 from .frames import read_frame
-from .records import Record, folders_with, grade_of, in_layout, literal, loglikelihoods_of, one_model, read_json
+from .records import Record, folders_with, grade_of, in_layout, literal, loglikelihoods_of, one_model, read_json, single
 
 Reader = Callable[[], Responses]
 Named = Iterator[tuple[str, Reader]]
@@ -288,11 +288,11 @@ def _read_timm(path: Path, names: list[str], numbers: list[int]) -> Responses:
         missing = sorted(set(names) - set(own))
         if missing:
             raise AlignmentError(f"'{path}' has no answer to {len(missing)} labelled files: {some(missing)}")
-        table = frame.select(separate).to_numpy() if separate else np.array(frame["prob"].to_list(), dtype=np.float32)
+        table = frame.select(separate).to_numpy() if separate else np.array(frame["prob"].to_list(), dtype=np.float64)
         if table.ndim != 2 or table.shape[1] < 2:
             raise DiscoError(f"'{path}' holds only the top class's probability; run inference.py with --topk 0")
         where = {n: k for k, n in enumerate(own)}
-        probs = table[[where[n] for n in names]][None].astype(np.float32)
+        probs = single(table[[where[n] for n in names]][None])
         items = Items(names, n_choices=np.full(len(names), probs.shape[2]), label=numbers)
         made = Responses.from_probs(Models([path.stem]), items, probs)
         return Responses(made.models, items, made.correct, made.probs, {"harness": "timm", "models": {path.stem: {}}})

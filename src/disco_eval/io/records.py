@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
 from ..resources import need
@@ -27,6 +28,12 @@ def in_layout(file: Path, what: str) -> Iterator[None]:
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, SyntaxError) as e:
         why = " ".join(f"{type(e).__name__}: {e}".split())[:120]
         raise FormatError(f"'{file}' is not {what} in the known layout ({why})") from None
+
+
+def single(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Numbers as float32. Those too large for it become infinite without a word, and are refused as no answer."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
 
 
 @dataclass(frozen=True)

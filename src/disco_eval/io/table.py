@@ -26,6 +26,7 @@ from ..errors import DiscoError, FormatError, ValidationError, some, unknown
 from ..files import new_file
 from ..responses import Items, Models, Responses
 from .frames import read_frame
+from .records import single
 
 Array = NDArray[Any]
 
@@ -181,7 +182,7 @@ def _graded(frame: pl.DataFrame, value: str, path: str) -> Responses:
     m, i = _codes(frame["model"], models), _codes(frame["item"], items)
     _complete(m * len(items) + i, len(models) * len(items), lambda k: _cell(models, items, k), path)
     grades = np.empty((len(models), len(items)), np.float32)
-    grades[m, i] = frame[value].to_numpy()
+    grades[m, i] = single(frame[value].to_numpy())
     return Responses.from_correct(_about_models(frame, models), _about_items(frame, items, path), grades)
 
 
@@ -210,7 +211,7 @@ def _chosen(frame: pl.DataFrame, value: str, path: str) -> Responses:
 
     _complete(m * width + start[i] + c, len(models) * width, cell, path)
     table = np.full((len(models), len(items), int(n_choices.max())), 0.0 if value == "prob" else -np.inf, np.float32)
-    table[m, i, c] = frame[value].to_numpy()
+    table[m, i, c] = single(frame[value].to_numpy())
     about = _about_items(frame, items, path, n_choices=n_choices, label=_labels(frame, items, path))
     make = Responses.from_probs if value == "prob" else Responses.from_loglikelihoods
     return make(_about_models(frame, models), about, table)

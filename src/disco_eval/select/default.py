@@ -14,6 +14,7 @@ from .optimal import Design
 MOST_CANDIDATES = 20  # for every anchor
 KINDS_PER_CANDIDATE = 12  # with few source models, the most telling of many items is so by accident
 BALANCING = 0.25  # of the anchors
+MOST_PROBABILITIES = 50_000_000  # that are read to see what items tell; with more, the grades alone say it
 LIKENESS = 300  # items and models from which the number of different source models is read
 _SWEEPS = 4
 
@@ -62,7 +63,7 @@ def _telling(responses: Responses, found: list[Sample], rng: np.random.Generator
     n_balancing = round(BALANCING * n)
     balancing = ((np.arange(n_balancing) + rng.random()) * n / max(n_balancing, 1)).astype(np.int64)
     chosen = np.searchsorted(step, np.arange(n))  # the first sample's items, to begin with
-    design = Design.of(grades, scores, n)
+    design = Design.of(_evidence(responses, at)[rows], scores, n)
     design.open = ~np.isin(step, balancing)
     for _ in range(n - n_balancing):
         best = int(np.argmax(np.where(design.open, design.gain(), -1.0)))
@@ -72,6 +73,14 @@ def _telling(responses: Responses, found: list[Sample], rng: np.random.Generator
     share = responses.items.weight[at] / responses.items.weight.sum() / chance
     chosen = _balance(grades * share, scores, step, chosen, rng.permutation(balancing))
     return at[chosen], chance[chosen]
+
+
+def _evidence(responses: Responses, at: Array) -> Array:
+    """What says how much items tell: probabilities of the right choice, steadier than grades with few models."""
+    known = responses.probs is not None and responses.items.label is not None
+    if known and responses.n_models * len(at) * responses.max_choices <= MOST_PROBABILITIES:
+        return responses.pick(items=at).label_probs()
+    return responses.grades(at)
 
 
 def _candidates(found: list[Sample]) -> tuple[Array, Array, Array]:
