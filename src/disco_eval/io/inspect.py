@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import DiscoError, FormatError, ValidationError, some
 from ..responses import Responses
-from .records import Record, grade_of, one_model
+from .records import Record, grade_of, one_model, read_json
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 
@@ -71,6 +71,8 @@ def _grade(item: str, scores: dict[str, Any], metric: str | None) -> float:
 
 
 def _header(reader: Any, file: Path) -> Any:
+    if file.suffix == ".json":
+        read_json(file)  # refuses absurd depth and size; Inspect's own scan takes quadratic time over the depth
     try:
         header = reader.read_eval_log(str(file), header_only=True)
     except Exception as e:  # Inspect's reader raises zip, JSON, validation and system errors

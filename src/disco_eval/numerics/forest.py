@@ -65,7 +65,8 @@ class Trees:
 
     def predict(self, X: Array) -> Array:
         """Every tree's value for every row, shape (n_rows, n_trees); compared in float32, as scikit-learn does."""
-        X = np.ascontiguousarray(X, dtype=np.float32)
+        with np.errstate(over="ignore"):  # beyond every threshold all the same
+            X = np.ascontiguousarray(X, dtype=np.float32)
         node = np.tile(self._roots, (len(X), 1))
         row = np.arange(len(X))[:, None]
         root = self._roots[None, :]

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..numerics.likeness import effective_number
 from ..numerics.rng import Seed
+from ..resources import block_bytes
 from ..responses import Responses
 from .anchors import Anchors, Array, by_id
 from .chance import Drawing, Price, Sample, by_difficulty, draw
@@ -77,10 +78,16 @@ def _telling(responses: Responses, found: list[Sample], rng: np.random.Generator
 
 def _evidence(responses: Responses, at: Array) -> Array:
     """What says how much items tell: probabilities of the right choice, steadier than grades with few models."""
-    known = responses.probs is not None and responses.items.label is not None
-    if known and responses.n_models * len(at) * responses.max_choices <= MOST_PROBABILITIES:
-        return responses.pick(items=at).label_probs()
-    return responses.grades(at)
+    size = responses.n_models * len(at) * responses.max_choices
+    if responses.probs is None or responses.items.label is None or size > MOST_PROBABILITIES:
+        return responses.grades(at)
+    probs = np.empty((responses.n_models, len(at)))
+    along = np.argsort(at)  # neighbours in the store together
+    step = max(1, block_bytes() // (8 * responses.n_models * responses.max_choices))
+    for first in range(0, len(at), step):
+        some = along[first : first + step]
+        probs[:, some] = responses.pick(items=at[some]).label_probs()
+    return probs
 
 
 def _candidates(found: list[Sample]) -> tuple[Array, Array, Array]:
