@@ -95,8 +95,9 @@ class CrossValidation:
         """Half-width of the interval of every assessed model, shape (n_models,).
 
         The quantile of the left-out sources' errors in units of the claimed standard error, times what is claimed for
-        the model. Outside the sources' range no calibration on sources holds; there the interval is at least that of
-        the survey estimate, which assumes nothing about the model, and grows towards it from shortly before the edge.
+        the model. Outside the sources' range no calibration on sources holds; there the interval is that of the survey
+        estimate, and moves towards it from shortly before the edge. Where no anchor was drawn by chance, and the
+        ability line stands for the survey, it is the wider of both.
         """
         claimed = np.maximum(self.scale, 1e-9)  # 0 where all scores are equal
         half = symmetric_quantile((self.truth - self.estimate) / claimed, level) * np.maximum(found.scale, 1e-9)
@@ -104,7 +105,10 @@ class CrossValidation:
         if not np.isfinite(found.outside).all():  # a score model that knows no survey estimate
             return np.asarray(half)
         near = np.clip((found.outside - OUTSIDE) / NEAR + 1, 0.0, 1.0)
-        return np.maximum(half, near * normal * found.survey_se)
+        outside = normal * found.survey_se
+        if np.array_equal(found.survey, found.line):
+            return np.maximum(half, near * outside)
+        return np.asarray((1 - near) * half + near * outside)
 
     def subtask_half_widths(self, halves: Array, slopes: Array, level: float) -> Array:
         """Half-widths (n_models, n_subtasks) of subtasks' intervals, from those of the overall score, ``halves``.
