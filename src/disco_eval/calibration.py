@@ -36,7 +36,7 @@ FEW_KINDS = 8.0  # effective number of different source models, below which they
 FLAGS = {
     "source-model": "this model is one of the source models: its true score is known, and the estimate has seen it",
     "outside-range": "its score lies at or beyond the edge of the source models', where nothing was learned: the "
-    "estimate rests on the anchors drawn by chance and its interval is wider",
+    "estimate rests on the anchors as a survey of the benchmark, and its interval is wider",
     "lines-disagree": "what source models teach and what the anchors alone say differ more than they should: the model "
     "is unlike the sources",
     "odd-answers": "hard anchors right and easy ones wrong, more than its ability explains: anchors may have leaked "
@@ -180,7 +180,7 @@ class Recipe:
         if self.n_anchors < 2:
             raise ValidationError("mixed anchors are half chosen and half drawn by chance; ask for at least 2")
         for_half, for_rest = rng.spawn(2)
-        name = "sharp" if self.select == "auto" else self.select  # all anchors of auto are drawn by chance already
+        name = "sharp" if self.select == "auto" else self.select  # auto's anchors are a survey of the benchmark already
         half = selector(name)(source, self.n_anchors // 2, for_half, **self.select_options)
         return complete(source, half, self.n_anchors - len(half), for_rest)
 

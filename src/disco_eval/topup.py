@@ -20,9 +20,11 @@ class TopUp:
     """A design-based estimate: what was drawn by chance, and nothing else, says how sure it is.
 
     Two survey estimates (`numerics.survey`: source models predict, the items drawn correct them; augmented inverse
-    probability weighting) that err independently of each other: one from the anchors drawn by chance, one from the
+    probability weighting) that err independently of each other: one from the anchors with a known chance, one from the
     further items, drawn from what the anchors left. They are mixed by the numbers of items that they rest on, never
-    by what the model answered.
+    by what the model answered. The second holds for any model. The first does where the anchors are drawn blindly
+    (`stratified`); those of `auto` are picked from among those drawn, and what bias that leaves is measured
+    (``docs/theory/more-items.md``).
 
     Attributes
     ----------
