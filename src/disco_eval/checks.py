@@ -23,15 +23,22 @@ def check_probabilities(p: Array, model_ids: Array, items: Items) -> None:
         for i in range(0, n_items, width):
             slab = p[m : m + step, i : i + width]
             work = slab.astype(np.float32) if p.dtype == np.float16 else slab
-            total = work @ np.ones(n_choices, work.dtype)
+            total = _sums(work)
             fine = bool((np.abs(total - 1) <= SUM_TOLERANCE).all()) and not bool((work < 0).any())
             if not fine or (some_absent and work[:, absent[i : i + width]].any()):
                 _refuse(work, model_ids[m : m + step], items.pick(slice(i, i + width)))
 
 
+def _sums(p: Array) -> Array:
+    """Sums over the choices; those of NaN and infinite numbers are that, without a warning."""
+    with np.errstate(all="ignore"):
+        total: Array = p @ np.ones(p.shape[2], p.dtype)
+    return total
+
+
 def _refuse(p: Array, model_ids: Array, items: Items) -> None:
     """Say what is wrong in a slab where something is."""
-    total = p @ np.ones(p.shape[2], p.dtype)
+    total = _sums(p)
     wrong = ~(np.abs(total - 1) <= SUM_TOLERANCE)  # NaN and inf fail here too
     if wrong.any():
         m, i = np.argwhere(wrong)[0]

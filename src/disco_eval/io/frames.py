@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,23 @@ from ..resources import need
 _TIMES = {".csv": 10, ".tsv": 10, ".jsonl": 20, ".ndjson": 20}  # memory that a table takes against its text
 
 
+@contextmanager
+def without_panics() -> Iterator[None]:
+    """Keep off the terminal what native code prints there: polars' panics, which come as errors as well."""
+    try:
+        terminal = os.dup(2)
+    except OSError:  # no standard error at all
+        yield
+        return
+    try:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(terminal, 2)
+        os.close(terminal)
+
+
 def read_frame(path: Path, kind: str | None = None, **options: Any) -> pl.DataFrame:
     """A table from a file by its ending (or ``kind``, such as ``".csv"``); options are polars'.
 
@@ -21,8 +41,9 @@ def read_frame(path: Path, kind: str | None = None, **options: Any) -> pl.DataFr
     suffix = kind or path.suffix.lower()
     try:
         if suffix == ".parquet":
-            need(_parquet_bytes(path), f"the table in '{path}'", "take fewer models at a time")
-            return pl.read_parquet(path, **options)
+            with without_panics():
+                need(_parquet_bytes(path), f"the table in '{path}'", "take fewer models at a time")
+                return pl.read_parquet(path, **options)
         need(_TIMES[suffix] * path.stat().st_size, f"the table in '{path}'", "take fewer models at a time")
         return pl.read_csv(path, **options) if suffix in (".csv", ".tsv") else pl.read_ndjson(path, **options)
     except ValidationError:

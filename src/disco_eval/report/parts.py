@@ -23,7 +23,7 @@ Array = NDArray[Any]
 MADE_BY = f"Made by disco-eval {__version__}"
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 WHY = {
-    "auto": "at even steps from hard to easy items, at each the one of a few drawn there that tells most, balanced as a whole",
+    "auto": "at even steps from hard to easy items, at each the most telling of a few drawn there, balanced as a whole",
     "stratified": "drawn by chance at even steps from hard to easy items",
     "hybrid": "half for what they tell about the score, half drawn by chance from hard to easy",
     "sharp": "one after another, each the item that tells most about the score beside those chosen before",

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from ..errors import DiscoError, FormatError, ValidationError
+from ..io.frames import read_frame
 
 PAPER_HOURS = {"full": 8.53, "anchors": 0.07, "offline": 3284.05}  # one H100, MMLU, five 32B models
 PAPER_SECONDS = {"full": 30739.0, "anchors": 218.0}
@@ -110,4 +111,4 @@ def study_seconds(folder: str | Path) -> pl.DataFrame:
     if not file.is_file():
         raise DiscoError(f"there is no '{file}'; disco study writes it")
     keys = ["benchmark", "method", "n_anchors", "n_sources"]
-    return pl.read_parquet(file).group_by(keys, maintain_order=True).agg(pl.col("select_s", "predict_s").mean())
+    return read_frame(file).group_by(keys, maintain_order=True).agg(pl.col("select_s", "predict_s").mean())

@@ -10,7 +10,7 @@ import polars as pl
 
 from ..errors import FormatError
 from ..files import new_file
-from ..io.frames import read_frame
+from ..io.frames import read_frame, without_panics
 
 _KEY = "disco-eval"
 
@@ -35,7 +35,8 @@ def read_sealed(file: Path) -> pl.DataFrame:
 def seal_of(file: Path) -> str | None:
     """The checksum that a Parquet file says it has; None where it was written by others."""
     try:
-        return pl.read_parquet_metadata(file).get(_KEY)
+        with without_panics():
+            return pl.read_parquet_metadata(file).get(_KEY)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as e:  # polars' panics are no Exception
