@@ -127,6 +127,7 @@ def test_float16_rounding_is_accepted():
         (lambda: Items(["a"], weight=[-1]), "weight of item 'a' is -1"),
         (lambda: Items(["a"], weight=[np.nan]), "weight of item 'a' is nan"),
         (lambda: Items(["a", "b"], weight=[0, 0]), "weights of all items are 0"),
+        (lambda: Items(["a", "b"], weight=[1e308, 1e308]), "add up to more than a number can hold"),
         (lambda: Items(["a"], n_choices=[3], label=[3]), "label of item 'a' is 3, expected 0 to n_choices - 1"),
         (lambda: Items(["a"], n_choices=[2.5]), "whole numbers"),
         (lambda: Items(["a"], label=["x"]), "expected 1 numbers"),

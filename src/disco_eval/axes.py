@@ -69,8 +69,12 @@ class Items:
 
     def _check(self) -> None:
         self._refuse((self.weight < 0) | ~np.isfinite(self.weight), self.weight, "weight", "a finite number >= 0")
-        if len(self.ids) and not self.weight.sum() > 0:
+        with np.errstate(over="ignore"):
+            total = self.weight.sum()
+        if len(self.ids) and not total > 0:
             raise ValidationError("the weights of all items are 0; at least one item must count")
+        if not np.isfinite(total):
+            raise ValidationError("the weights of all items add up to more than a number can hold; make them smaller")
         self._refuse(self.n_choices < 1, self.n_choices, "n_choices", "at least 1")
         if self.label is not None:
             wrong = (self.label < 0) | (self.label >= self.n_choices)

@@ -66,6 +66,8 @@ def check(path: str | Path, tell: Tell | None = None) -> Checked:
         raise FormatError(
             f"'{path}' is a study that was cut off; the same 'disco study' again goes on with what is done"
         )
+    if not where.exists():
+        raise FormatError(f"'{path}' does not exist; give the folder or URL of what is to be checked")
     raise FormatError(
         f"'{path}' is no store, condensation, study, demo or sums of a disagreement, or its description is lost"
     )

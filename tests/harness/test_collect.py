@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from disco_eval import DiscoError, open_responses
+from disco_eval.files import only_writer
 from disco_eval.harness.collect import DONE, Plan, collect
 from tests.harness.conftest import DISCO, OFFLINE, run
 
@@ -103,3 +104,8 @@ def test_another_evaluation_is_not_taken_for_the_one_asked(tmp_path):
             list(collect(["a/b"], other, progress=lambda *_: None))
     same = Plan("t", tmp_path, batch_size="8", device="cpu")
     assert [o.model for o in collect(["a/b", "a/b"], same, progress=lambda *_: None)] == ["a/b"]
+
+
+def test_two_collections_into_one_folder_do_not_meet(tmp_path):
+    with only_writer(tmp_path), pytest.raises(DiscoError, match="another process is writing to"):
+        list(collect(["a"], Plan("t", tmp_path), progress=lambda *_: None))

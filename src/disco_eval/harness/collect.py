@@ -8,13 +8,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ..errors import DiscoError
+from ..files import only_writer, written
 from ..io.lm_eval import find_runs
 from ..io.records import in_layout
+from ..resources import dask_client
 
 Progress = Callable[[str, int, int], None]
 
@@ -114,9 +117,18 @@ def collect(
     ``scheduler`` is the address of a dask cluster whose workers share the file system; by default ``workers`` local
     processes. ``gpus`` is how much of the workers' resource ``GPU`` each evaluation takes.
 
-    Raises DiscoError where dask is missing, the scheduler does not answer, or a model's folder holds the evaluation of
-    another model or of other tasks.
+    Raises DiscoError where dask is missing, the scheduler does not answer, another process evaluates into the same
+    folder, or a model's folder holds the evaluation of another model or of other tasks.
     """
+    with written(plan.runs):
+        plan.runs.mkdir(parents=True, exist_ok=True)
+    with only_writer(plan.runs):
+        yield from _evaluate(models, plan, partial(_client, scheduler, workers, gpus), gpus, progress)
+
+
+def _evaluate(
+    models: Sequence[str], plan: Plan, client_of: Callable[[], Any], gpus: float, progress: Progress
+) -> Iterator[Outcome]:
     jobs = [plan.job(name) for name in dict.fromkeys(models)]
     _check_folders(jobs)
     waiting = [job for job in jobs if not (Path(job.folder) / DONE).exists()]
@@ -125,7 +137,7 @@ def collect(
     yield from (Outcome(job.model, "") for job in jobs if job not in waiting)
     if not waiting:
         return
-    with _client(scheduler, workers, gpus) as client:
+    with client_of() as client:
         from distributed import as_completed
 
         resources = {"GPU": gpus} if gpus else None
@@ -163,19 +175,14 @@ def _asked(model: str, command: Sequence[str]) -> str:
 
 
 def _client(scheduler: str | None, workers: int, gpus: float) -> Any:
+    if scheduler is not None:
+        return dask_client(scheduler)
     try:
         from distributed import Client, LocalCluster
     except ImportError:
         raise DiscoError("collecting needs dask: pip install 'disco-eval[cluster]'") from None
-    try:
-        if scheduler is not None:
-            return Client(scheduler, timeout=20)
-        resources = {"GPU": gpus * workers} if gpus else None
-        cluster = LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None, resources=resources, silence_logs=50
-        )
-        return Client(cluster)
-    except OSError as e:
-        raise DiscoError(
-            f"no dask scheduler answers at '{scheduler}' ({e}); start one, or leave out --scheduler"
-        ) from None
+    resources = {"GPU": gpus * workers} if gpus else None
+    cluster = LocalCluster(
+        n_workers=workers, threads_per_worker=1, dashboard_address=None, resources=resources, silence_logs=50
+    )
+    return Client(cluster)
