@@ -50,7 +50,7 @@ def test_the_tutorial_runs_from_top_to_bottom(tmp_path):
             done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
             assert done.returncode == 0, m["code"] + done.stderr[-2000:]
             said += done.stdout
-    for folder in ("digits-60", "estimates", "compared", "study"):
+    for folder in ("digits-100", "estimates", "compared", "study"):
         assert (tmp_path / folder / "report.html").is_file()
     number = r"(\d+\.\d) estimated, (\d+\.\d) true"
     pairs = [(float(a), float(b)) for a, b in re.findall(number, said)]

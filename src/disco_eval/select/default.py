@@ -16,6 +16,7 @@ MOST_CANDIDATES = 20  # for every anchor
 KINDS_PER_CANDIDATE = 12  # with few source models, the most telling of many items is so by accident
 BALANCING = 0.25  # of the anchors
 MOST_PROBABILITIES = 50_000_000  # that are read to see what items tell; with more, the grades alone say it
+COMPARABLE = 0.9  # correlation of mean probability and score from which probabilities of several models compare
 LIKENESS = 300  # items and models from which the number of different source models is read
 _SWEEPS = 4
 
@@ -59,12 +60,14 @@ def _telling(responses: Responses, found: list[Sample], rng: np.random.Generator
     """One candidate for every anchor of the first sample."""
     at, chance, step = _candidates(found)
     rows = by_id(responses.models.ids)
-    grades, scores = responses.grades(at)[rows], responses.scores()[rows]
+    grades, scores = responses.grades(at), responses.scores()
+    evidence = _evidence(responses, at, grades, scores)[rows]
+    grades, scores = grades[rows], scores[rows]
     n = len(found[0][0])
     n_balancing = round(BALANCING * n)
     balancing = ((np.arange(n_balancing) + rng.random()) * n / max(n_balancing, 1)).astype(np.int64)
     chosen = np.searchsorted(step, np.arange(n))  # the first sample's items, to begin with
-    design = Design.of(_evidence(responses, at)[rows], scores, n)
+    design = Design.of(evidence, scores, n)
     design.open = ~np.isin(step, balancing)
     for _ in range(n - n_balancing):
         best = int(np.argmax(np.where(design.open, design.gain(), -1.0)))
@@ -76,17 +79,24 @@ def _telling(responses: Responses, found: list[Sample], rng: np.random.Generator
     return at[chosen], chance[chosen]
 
 
-def _evidence(responses: Responses, at: Array) -> Array:
-    """What says how much items tell: probabilities of the right choice, steadier than grades with few models."""
+def _evidence(responses: Responses, at: Array, grades: Array, scores: Array) -> Array:
+    """What says how much items tell, (n_models, n_candidates): grades, or the probabilities of the right choices.
+
+    Probabilities are steadier with few models, but classifiers of different kinds mean different things by them. They
+    are taken where the models' means of them go with their scores.
+    """
     size = responses.n_models * len(at) * responses.max_choices
     if responses.probs is None or responses.items.label is None or size > MOST_PROBABILITIES:
-        return responses.grades(at)
+        return grades
     probs = np.empty((responses.n_models, len(at)))
     along = np.argsort(at)  # neighbours in the store together
     step = max(1, block_bytes() // (8 * responses.n_models * responses.max_choices))
     for first in range(0, len(at), step):
         some = along[first : first + step]
         probs[:, some] = responses.pick(items=at[some]).label_probs()
+    mean = probs.mean(axis=1)
+    if mean.std() == 0 or scores.std() == 0 or np.corrcoef(mean, scores)[0, 1] < COMPARABLE:
+        return grades
     return probs
 
 
