@@ -1,4 +1,4 @@
-"""Which items are chosen: by chance over all difficulties, or where models disagree most.
+"""Which items are chosen: spread over all difficulties, or where models disagree most.
 
 Each dot is an item: how many models get it right, and how far they disagree. The default spreads its anchors over all
 difficulties; the predictive diversity score takes the top.

@@ -72,3 +72,17 @@ def test_alike_and_few_sources_are_named():
     assert "few-sources" in few.source_flags
     assert set(few.source_flags) <= set(OF_SOURCES) <= set(FLAGS)
     assert 0.5 < APART < 1
+
+
+def test_intervals_without_a_guard_are_no_survey_s():
+    """`--predict gp` does not use the survey outside the range, so its interval there is the wider of both."""
+    r = world(150)
+    order = np.argsort(r.scores())
+    low, top = r.pick(models=order[:90]), r.pick(models=order[-30:])
+    guarded, alone = (condense(low, 40, predict=name, rng=0) for name in ("auto", "gp"))
+    found = [c.estimate(top) for c in (guarded, alone)]
+    assert all("outside-range" in e.flags for e in found[1])
+    covered = [np.mean([e.low <= t <= e.high for e, t in zip(es, top.scores(), strict=True)]) for es in found]
+    widths = [np.mean([e.high - e.low for e in es]) for es in found]
+    assert covered[0] >= 0.75
+    assert widths[1] >= 0.99 * widths[0]

@@ -187,7 +187,7 @@ def test_degenerate_benchmarks_are_condensed_without_a_warning(select, predict, 
         r = Responses.from_correct(names, ["only"], (np.arange(20) % 2)[:, None])
     c = condense(r, min(10, r.n_items), select=select, predict=predict, rng=0)
     scores = [e.score for e in c.estimate(r)]
-    np.testing.assert_allclose(scores, r.scores(), atol=1e-3)  # auto leans a little to the items it drew by chance
+    np.testing.assert_allclose(scores, r.scores(), atol=1e-3)  # auto is a mixture of processes, not a mean
 
 
 def test_grades_suffice_where_the_score_model_needs_no_probabilities():

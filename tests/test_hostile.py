@@ -75,7 +75,6 @@ def peak_of(code: str, *args: object) -> tuple[str, float]:
 TRIED = """
 from disco_eval import DiscoError
 from disco_eval.resources import limited
-from disco_eval.select import sums
 try:
     with limited("200MB"):
         READ(sys.argv[1])

@@ -70,3 +70,30 @@ def test_items_that_must_come_do_and_none_comes_twice():
         assert len(set(a.positions.tolist())) == n
         assert {3, 30} <= set(a.positions.tolist())
         assert a.chance[np.isin(a.positions, [3, 30])] == pytest.approx(1)
+
+
+def test_dear_items_are_taken_for_what_they_tell_beside_what_they_cost():
+    r = world(100, 400)
+    cost = np.exp(np.random.default_rng(1).normal(0, 1.5, 400))
+    priced = Responses(r.models, Items(r.items.ids, cost=cost), r.correct)
+    budget = 0.1 * cost.sum()
+    counts, spent, apart = [], [], []
+    for seed in range(10):
+        ours = auto(priced, 100, seed, cost_power=0.5, budget=budget)
+        blind = stratified(priced, 100, seed, draws=30, cost_power=0.5, budget=budget)
+        counts.append(len(ours) / len(blind))
+        spent.append(cost[ours.positions].sum() / budget)
+        apart.append([np.abs(r.grades(a.positions) @ a.weights - r.scores()).mean() for a in (ours, blind)])
+    assert max(spent) <= 1
+    assert np.mean(counts) > 0.85
+    off, off_blind = np.mean(apart, axis=0)
+    assert off < 1.2 * off_blind
+
+
+def test_more_anchors_than_a_design_holds_have_fewer_candidates(monkeypatch):
+    r = world(40, 200)
+    monkeypatch.setattr(default, "MOST_NUMBERS", 100 * 100 * 1)
+    blind = auto(r, 100, rng=0)
+    monkeypatch.setattr(default, "MOST_NUMBERS", 100 * 100 * 3)
+    assert set(auto(r, 100, rng=0).positions.tolist()) != set(blind.positions.tolist())
+    assert len(set(blind.positions.tolist())) == 100

@@ -36,7 +36,7 @@ FEW_KINDS = 8.0  # effective number of different source models, below which they
 FLAGS = {
     "source-model": "this model is one of the source models: its true score is known, and the estimate has seen it",
     "outside-range": "its score lies at or beyond the edge of the source models', where nothing was learned: the "
-    "estimate rests on the anchors as a survey of the benchmark, and its interval is wider",
+    "estimate rests on the anchors as a survey of the benchmark, with a survey's interval",
     "lines-disagree": "what source models teach and what the anchors alone say differ more than they should: the model "
     "is unlike the sources",
     "odd-answers": "hard anchors right and easy ones wrong, more than its ability explains: anchors may have leaked "
@@ -96,8 +96,8 @@ class CrossValidation:
 
         The quantile of the left-out sources' errors in units of the claimed standard error, times what is claimed for
         the model. Outside the sources' range no calibration on sources holds; there the interval is that of the survey
-        estimate, and moves towards it from shortly before the edge. Where no anchor was drawn by chance, and the
-        ability line stands for the survey, it is the wider of both.
+        estimate, and moves towards it from shortly before the edge; the wider of both where the estimate is not
+        the survey's (no guard, or no anchors drawn by chance).
         """
         claimed = np.maximum(self.scale, 1e-9)  # 0 where all scores are equal
         half = symmetric_quantile((self.truth - self.estimate) / claimed, level) * np.maximum(found.scale, 1e-9)
@@ -106,9 +106,7 @@ class CrossValidation:
             return np.asarray(half)
         near = np.clip((found.outside - OUTSIDE) / NEAR + 1, 0.0, 1.0)
         outside = normal * found.survey_se
-        if np.array_equal(found.survey, found.line):
-            return np.maximum(half, near * outside)
-        return np.asarray((1 - near) * half + near * outside)
+        return np.asarray((1 - near) * half + near * outside) if found.surveyed else np.maximum(half, near * outside)
 
     def subtask_half_widths(self, halves: Array, slopes: Array, level: float) -> Array:
         """Half-widths (n_models, n_subtasks) of subtasks' intervals, from those of the overall score, ``halves``.
@@ -200,7 +198,7 @@ def assess(model: ScoreModel, answers: Responses) -> Assessment:
         return model.assess(answers)
     score = model.predict(answers)
     unknown = np.full(len(score), np.nan)
-    return Assessment(score, np.ones(len(score)), *(unknown,) * 7)
+    return Assessment(score, np.ones(len(score)), *(unknown,) * 7, surveyed=False)
 
 
 def distance_apart(found: Assessment) -> Array:

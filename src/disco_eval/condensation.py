@@ -141,7 +141,7 @@ class Condensation:
         the same procedure made on source models it had not seen.
 
         With ``more``, the answers hold the first so many items of the reserve too. A model with an alarm is then
-        estimated from what was drawn by chance, which assumes nothing about it, with the interval that this design
+        estimated as by a survey, which does not rest on its being like the sources, with the interval that this design
         gives; one without, where that interval is the narrower.
 
         Raises AlignmentError where anchors are missing or are other questions; ValidationError for a level outside

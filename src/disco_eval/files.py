@@ -82,15 +82,22 @@ def only_writer(folder: Path) -> Iterator[None]:
 
     Raises DiscoError where another process holds it.
     """
-    lock = folder / _LOCK
-    handle, found = _hold(lock)
-    if found:
-        for draft in folder.rglob(f"*.{_DRAFT}"):  # of single chunks, by Zarr
-            draft.unlink(missing_ok=True)
-        log.warning("'%s': an earlier write was cut off; it is as it was before that, and work goes on", folder)
-    try:
+    with alone(folder) as was_cut_off:
+        if was_cut_off:
+            for draft in folder.rglob(f"*.{_DRAFT}"):  # of single chunks, by Zarr
+                draft.unlink(missing_ok=True)
+            log.warning("'%s': an earlier write was cut off; it is as it was before that, and work goes on", folder)
         with written(folder):
             yield
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[bool]:
+    """Hold a folder's lock, and say whether an earlier holder was killed; DiscoError where another process holds it."""
+    lock = folder / _LOCK
+    handle, was_left = _hold(lock)
+    try:
+        yield was_left
     finally:
         lock.unlink(missing_ok=True)
         os.close(handle)

@@ -1,4 +1,4 @@
-"""Scores from the anchors and further items drawn by chance: an estimate that assumes nothing about the model."""
+"""Scores from the anchors and further items drawn by chance, as a survey estimates them: not by what sources teach."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class TopUp:
-    """A design-based estimate: what was drawn by chance, and nothing else, says how sure it is.
+    """A design-based estimate: how the items were drawn, not how alike models are, says how sure it is.
 
     Two survey estimates (`numerics.survey`: source models predict, the items drawn correct them; augmented inverse
     probability weighting) that err independently of each other: one from the anchors with a known chance, one from the

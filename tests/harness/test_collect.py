@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from disco_eval import DiscoError, open_responses
-from disco_eval.files import only_writer
+from disco_eval.files import alone
 from disco_eval.harness.collect import DONE, Plan, collect
 from tests.harness.conftest import DISCO, OFFLINE, run
 
@@ -107,5 +107,5 @@ def test_another_evaluation_is_not_taken_for_the_one_asked(tmp_path):
 
 
 def test_two_collections_into_one_folder_do_not_meet(tmp_path):
-    with only_writer(tmp_path), pytest.raises(DiscoError, match="another process is writing to"):
+    with alone(tmp_path), pytest.raises(DiscoError, match="another process is writing to"):
         list(collect(["a"], Plan("t", tmp_path), progress=lambda *_: None))

@@ -41,7 +41,7 @@ def estimate(
     """Estimate models' scores on the whole benchmark from their answers on the anchors.
 
     Answers to other items are ignored. Where a model is alarmed, --more 100 takes 100 more items into account, which
-    'disco anchors DIR --more 100' lists: an estimate that assumes nothing about the model.
+    'disco anchors DIR --more 100' lists: an estimate that holds for models unlike the sources.
 
     Example: **disco estimate mmlu-100 answers.csv --level 0.95**
     """
@@ -139,7 +139,9 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
     if (k := max((e.more for e in estimates), default=0)) > 0:
         print(f"Rests on {k} more items, drawn by chance, where a model is alarmed or that is sharper.")
     if (k := more_wanted(c, estimates)) > 0:
-        print(f"{k} more items would give an estimate that assumes nothing about the model: disco anchors --more {k}")
+        print(
+            f"{k} more items would give an estimate that holds for models unlike the sources: disco anchors --more {k}"
+        )
 
 
 def _print_subtasks(e: Estimate) -> None:

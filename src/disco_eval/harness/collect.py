@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DiscoError
-from ..files import only_writer, written
+from ..files import alone, written
 from ..io.lm_eval import find_runs
 from ..io.records import in_layout
 from ..resources import dask_client
@@ -122,7 +122,7 @@ def collect(
     """
     with written(plan.runs):
         plan.runs.mkdir(parents=True, exist_ok=True)
-    with only_writer(plan.runs):
+    with alone(plan.runs):
         yield from _evaluate(models, plan, partial(_client, scheduler, workers, gpus), gpus, progress)
 
 
@@ -182,7 +182,10 @@ def _client(scheduler: str | None, workers: int, gpus: float) -> Any:
     except ImportError:
         raise DiscoError("collecting needs dask: pip install 'disco-eval[cluster]'") from None
     resources = {"GPU": gpus * workers} if gpus else None
-    cluster = LocalCluster(
-        n_workers=workers, threads_per_worker=1, dashboard_address=None, resources=resources, silence_logs=50
-    )
-    return Client(cluster)
+    try:
+        cluster = LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=None, resources=resources, silence_logs=50
+        )
+        return Client(cluster)
+    except OSError as e:
+        raise DiscoError(f"the processes that evaluate could not be started ({e})") from None

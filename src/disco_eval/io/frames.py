@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +17,18 @@ from ..resources import need
 _TIMES = {".csv": 10, ".tsv": 10, ".jsonl": 20, ".ndjson": 20}  # memory that a table takes against its text
 
 
+_TURN = threading.RLock()  # standard error is one for all threads
+
+
 @contextmanager
 def without_panics() -> Iterator[None]:
     """Keep off the terminal what native code prints there: polars' panics, which come as errors as well."""
+    with _TURN, _silence():
+        yield
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
     try:
         terminal = os.dup(2)
     except OSError:  # no standard error at all

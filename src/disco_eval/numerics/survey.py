@@ -1,4 +1,4 @@
-"""Benchmark scores as a survey would estimate them: from items drawn by chance, whatever the model is."""
+"""Benchmark scores as a survey would estimate them: from items that stand for the others, whatever the model is."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class Survey:
     predicts the mean over all items, and the drawn items correct it by what it misses (difference estimator with
     weights 1 / chance, Sarndal, Swensson & Wretman, 1992; augmented inverse probability weighting elsewhere). A wrong
     regression costs precision, not truth: nothing is assumed about the model, so the estimate holds for models
-    unlike every source.
+    unlike every source, exactly for items drawn blindly (`stratified`), and as far as they stand for those of
+    about their difficulty where one of a few drawn was picked (`auto`).
 
     Attributes
     ----------

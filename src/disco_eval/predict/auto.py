@@ -1,4 +1,4 @@
-"""The default score model: a Gaussian process, guarded by what holds for any model."""
+"""The default score model: a Gaussian process, guarded by what the anchors say as a survey of the benchmark."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ class Assessment:
         line and its error where no anchor was drawn by chance.
     outside : how far the estimate lies outside the sources' range, in standard deviations of their scores; < 0 inside.
     leak : log likelihood ratio that some anchors were remembered, see `numerics.leakage`.
+    surveyed : whether the score is the survey estimate where a model is far outside.
     """
 
     score: Array
@@ -49,19 +50,20 @@ class Assessment:
     survey_se: Array
     outside: Array
     leak: Array
+    surveyed: bool
 
 
 class Auto:
-    """Our best estimate: what source models teach where they apply, and what chance alone guarantees where not.
+    """Our best estimate: what source models teach where they apply, and what the anchors say by themselves where not.
 
     Inside the sources' range, a Gaussian process on the signature with the anchor accuracy as unpenalised mean (see
     `numerics.gp`); with probabilities, a mixture of three (on probabilities alone, with grades beside them, on
     grades alone) weighed by their left-out errors.
     Every learned model is pulled towards its sources, so towards and beyond the edge of their range the estimate moves
-    to the survey estimate from the anchors spread by chance (`numerics.survey`), at the edge by as much as their
-    errors say (those of the process tripled), and entirely where the target is far outside. Where no anchors were
-    spread by chance (``--select pds``), the one-dimensional ability line takes its place, which is better than nothing
-    and no guarantee.
+    to the survey estimate from the anchors as a sample of the benchmark (`numerics.survey`), at the edge by as much as
+    their errors say (those of the process tripled), and entirely where the target is far outside. Where no anchors
+    were drawn by chance (``--select pds``), the one-dimensional ability line takes its place, which is better than
+    nothing and no guarantee.
 
     Parameters
     ----------
@@ -120,17 +122,18 @@ class Auto:
         weight = self._survey_weight(sd, se, outside) if self.guard else np.zeros(len(line))
         score = process + weight * (survey - process)
         scale = np.sqrt(((1 - weight) * sd) ** 2 + (weight * se) ** 2)
-        return Assessment(score, scale, process, sd, line, survey, se, outside, self._leakage.evidence(grades))
+        leak, surveyed = self._leakage.evidence(grades), self.guard and self._survey is not None
+        return Assessment(score, scale, process, sd, line, survey, se, outside, leak, surveyed)
 
     def _survey_weight(self, sd: Array, se: Array, outside: Array) -> Array:
         """Share of the survey in the estimate, (n_models,), from the errors of both and how far outside a model is.
 
-        None inside the range; at the edge what independent errors ask for, if the process is three times as wrong
+        None well inside the range; at the edge what independent errors ask for, if the process is three times as wrong
         there as inside; far outside all of it.
         """
         learned = self._facts[5:]  # in condensations of formats 1 to 3, which gave it a part inside the range too
-        inside = 0.5 * sd**2 / (sd**2 + se**2) if len(learned) else np.zeros(len(sd))
-        edge = learned if len(learned) else (_BEYOND * sd) ** 2 / ((_BEYOND * sd) ** 2 + se**2)
+        inside = 0.5 * _part_of(sd, se) if len(learned) else np.zeros(len(sd))
+        edge = learned if len(learned) else _part_of(_BEYOND * sd, se)
         to_edge = np.clip((outside + 0.1) / 0.2, 0.0, 1.0)
         beyond = np.clip((outside - 0.1) / 0.3, 0.0, 1.0)
         weight = (1 - to_edge) * inside + to_edge * np.maximum(edge, inside)
@@ -186,6 +189,11 @@ class Auto:
             return "the arrays of the survey differ in length"
         inside = v.drawn.min() >= 0 and v.drawn.max() < n_anchors
         return "" if inside else "the survey asks for anchors that do not exist"
+
+
+def _part_of(sd: Array, se: Array) -> Array:
+    """Share of the second of two estimates of which independent errors make the most; 0 where neither errs."""
+    return np.asarray(sd**2 / np.maximum(sd**2 + se**2, 1e-18))
 
 
 def _views(answers: Responses, soft: bool) -> list[tuple[Array, Array]]:

@@ -26,7 +26,7 @@ class Anchors:
     method : the name of the selection.
     criterion : (n_anchors,) the value that got each one chosen; NaN where chance did.
     chance : (n_anchors,) the known probability with which each one was drawn; NaN where it was not drawn by chance.
-        Estimates that hold for any model whatever rest on these.
+        Survey estimates rest on these. Where one of a few drawn was picked (`auto`), that of each being among them.
     """
 
     ids: Array

@@ -87,7 +87,7 @@ def stratified(
 
     Raises ValidationError for more anchors than items that count, a lean outside 0 to 1, or costs that are not known.
     """
-    how = Drawing("stratified", draws, _most_balanced if draws > 1 else _first, Price(cost_power, budget), lean)
+    how = Drawing("stratified", draws, _most_balanced if draws > 1 else first_sample, Price(cost_power, budget), lean)
     return draw(responses, n_anchors, rng, how)
 
 
@@ -149,9 +149,10 @@ def draw(responses: Responses, n_anchors: int, rng: Seed, how: Drawing) -> Ancho
     while True:
         found = [_sample(order, size, n, rng) for rng in for_draws.spawn(how.draws)]
         at, chance = how.choose(responses, found, for_draws)
-        if how.price.budget is None or _cost(responses, at) <= how.price.budget:
+        spent = 0.0 if how.price.budget is None else _cost(responses, at)
+        if how.price.budget is None or spent <= how.price.budget:
             break
-        n -= max(1, n // 50)
+        n = min(n - 1, int(n * how.price.budget / spent))
         if n < FEWEST:
             raise ValidationError(f"a budget of {how.price.budget:g} pays for fewer than {FEWEST} items; raise it")
     return Anchors.of(responses.items, at, how.method, weights=share[at] / chance, chance=chance)
@@ -168,7 +169,7 @@ def _sample(order: Array, size: Array, n: int, rng: np.random.Generator) -> Samp
     return at[by_rank], chance[by_rank]
 
 
-def _first(responses: Responses, found: list[Sample], rng: np.random.Generator) -> Sample:
+def first_sample(responses: Responses, found: list[Sample], rng: np.random.Generator) -> Sample:
     return found[0]
 
 

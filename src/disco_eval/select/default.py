@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ..numerics.likeness import effective_number
@@ -9,7 +11,7 @@ from ..numerics.rng import Seed
 from ..resources import block_bytes
 from ..responses import Responses
 from .anchors import Anchors, Array, by_id
-from .chance import Drawing, Price, Sample, by_difficulty, draw
+from .chance import Drawing, Price, Sample, by_difficulty, draw, first_sample
 from .optimal import Design
 
 MOST_CANDIDATES = 20  # for every anchor
@@ -17,6 +19,7 @@ KINDS_PER_CANDIDATE = 12  # with few source models, the most telling of many ite
 BALANCING = 0.25  # of the anchors
 MOST_PROBABILITIES = 50_000_000  # that are read to see what items tell; with more, the grades alone say it
 COMPARABLE = 0.9  # correlation of mean probability and score from which probabilities of several models compare
+MOST_NUMBERS = 5_000_000  # of the design, anchors times candidates: with more than 500 anchors these become fewer
 LIKENESS = 300  # items and models from which the number of different source models is read
 _SWEEPS = 4
 
@@ -35,12 +38,13 @@ def auto(
 
     Parameters
     ----------
-    cost_power, budget : as in `stratified`; cheap items are candidates more often.
+    cost_power, budget : as in `stratified`; cheap items are candidates more often, and taken for less.
 
     Raises ValidationError for more anchors than items that count, or costs that are not known.
     """
-    how = Drawing("auto", _n_candidates(responses), _telling, Price(cost_power, budget))
-    return draw(responses, n_anchors, rng, how)
+    n_candidates = max(1, min(_n_candidates(responses), MOST_NUMBERS // max(n_anchors, 1) ** 2))
+    choose = partial(_telling, cost_power) if n_candidates > 1 else first_sample
+    return draw(responses, n_anchors, rng, Drawing("auto", n_candidates, choose, Price(cost_power, budget)))
 
 
 def _n_candidates(responses: Responses) -> int:
@@ -56,7 +60,7 @@ def _evenly(order: Array) -> Array:
     return np.asarray(order[steps])
 
 
-def _telling(responses: Responses, found: list[Sample], rng: np.random.Generator) -> Sample:
+def _telling(cost_power: float, responses: Responses, found: list[Sample], rng: np.random.Generator) -> Sample:
     """One candidate for every anchor of the first sample."""
     at, chance, step = _candidates(found)
     rows = by_id(responses.models.ids)
@@ -69,13 +73,14 @@ def _telling(responses: Responses, found: list[Sample], rng: np.random.Generator
     chosen = np.searchsorted(step, np.arange(n))  # the first sample's items, to begin with
     design = Design.of(evidence, scores, n)
     design.open = ~np.isin(step, balancing)
+    price = np.ones(len(at)) if responses.items.cost is None else np.maximum(responses.items.cost[at], 1e-12)
     for _ in range(n - n_balancing):
-        best = int(np.argmax(np.where(design.open, design.gain(), -1.0)))
+        best = int(np.argmax(np.where(design.open, design.gain() / price**cost_power, -1.0)))
         design.take(best)
         chosen[step[best]] = best
         design.open &= step != step[best]
-    share = responses.items.weight[at] / responses.items.weight.sum() / chance
-    chosen = _balance(grades * share, scores, step, chosen, rng.permutation(balancing))
+    weight = responses.items.weight[at] / responses.items.weight.sum() / chance
+    chosen = _balance(grades, weight, scores, step, chosen, rng.permutation(balancing))
     return at[chosen], chance[chosen]
 
 
@@ -118,22 +123,24 @@ def _candidates(found: list[Sample]) -> tuple[Array, Array, Array]:
     return at[kept][order], chance[kept][order], step[kept][order]
 
 
-def _balance(parts: Array, scores: Array, step: Array, chosen: Array, free: Array) -> Array:
-    """Exchange the candidates of the anchors ``free`` until the sum of chosen ``parts`` is closest to the scores.
+def _balance(grades: Array, weight: Array, scores: Array, step: Array, chosen: Array, free: Array) -> Array:
+    """Exchange the candidates of the anchors ``free`` until the weighted mean of the chosen is closest to the scores.
 
-    ``parts`` (n_models, n_candidates): what each candidate would add to every model's weighted mean. One anchor after
-    another takes the candidate with the least mean square error, up to four times round.
+    One anchor after another takes the candidate with the least mean square error over the models, up to four times
+    round.
     """
-    chosen = chosen.copy()
-    left = scores - parts[:, chosen].sum(axis=1)
+    chosen, parts = chosen.copy(), grades * weight
+    total, size = parts[:, chosen].sum(axis=1), float(weight[chosen].sum())
     for _ in range(_SWEEPS):
         before = chosen[free].copy()
         for anchor in free:
             among = np.flatnonzero(step == anchor)
-            left += parts[:, chosen[anchor]]
-            error = ((left[:, None] - parts[:, among]) ** 2).mean(axis=0)
-            chosen[anchor] = among[np.argmin(error)]
-            left -= parts[:, chosen[anchor]]
+            total -= parts[:, chosen[anchor]]
+            size -= weight[chosen[anchor]]
+            means = (total[:, None] + parts[:, among]) / (size + weight[among])
+            chosen[anchor] = among[np.argmin(((means - scores[:, None]) ** 2).mean(axis=0))]
+            total += parts[:, chosen[anchor]]
+            size += weight[chosen[anchor]]
         if np.array_equal(before, chosen[free]):
             break
     return chosen
