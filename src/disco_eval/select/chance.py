@@ -13,6 +13,7 @@ from ..numerics.survey import FEWEST, systematic
 from ..responses import Responses
 from .anchors import Anchors, Array, check_count, random_ranks
 
+_TRIES = 12  # to spend a budget
 Sample = tuple[Array, Array]  # positions of items, hardest first, and the probability of each being drawn
 Choose = Callable[[Responses, list[Sample], np.random.Generator], Sample]
 
@@ -144,18 +145,36 @@ def draw(responses: Responses, n_anchors: int, rng: Seed, how: Drawing) -> Ancho
             f"above 0; ask for at most as many"
         )
     size = how.price.divide(np.where(share > 0, np.maximum(size, 1e-12), 0.0), responses)
-    n = how.price.count(size, responses, min(n_anchors, int((share > 0).sum())))
+    most = min(n_anchors, int((share > 0).sum()))
+    n = how.price.count(size, responses, most)
     order = by_difficulty(responses, for_order)
-    while True:
+
+    def chosen(n: int) -> Sample:
         found = [_sample(order, size, n, rng) for rng in for_draws.spawn(how.draws)]
-        at, chance = how.choose(responses, found, for_draws)
-        spent = 0.0 if how.price.budget is None else _cost(responses, at)
-        if how.price.budget is None or spent <= how.price.budget:
-            break
-        n = min(n - 1, int(n * how.price.budget / spent))
-        if n < FEWEST:
-            raise ValidationError(f"a budget of {how.price.budget:g} pays for fewer than {FEWEST} items; raise it")
+        return how.choose(responses, found, for_draws)
+
+    at, chance = chosen(n) if how.price.budget is None else _affordable(responses, how.price.budget, n, most, chosen)
     return Anchors.of(responses.items, at, how.method, weights=share[at] / chance, chance=chance)
+
+
+def _affordable(
+    responses: Responses, budget: float, n: int, most: int, chosen: Callable[[int], Sample]
+) -> tuple[Array, Array]:
+    """The most anchors that the budget pays for, found by trying: how many that are depends on which are chosen."""
+    low, high, best = 0, most + 1, None
+    for _ in range(_TRIES):
+        sample = chosen(n)
+        spent = _cost(responses, sample[0])
+        if spent <= budget:
+            low, best = n, sample
+        else:
+            high = n
+        if high - low <= 1:
+            break
+        n = int(np.clip(round(n * budget / max(spent, 1e-12)), low + 1, high - 1))
+    if best is None or low < FEWEST:
+        raise ValidationError(f"a budget of {budget:g} pays for fewer than {FEWEST} items; raise it")
+    return best
 
 
 def _sample(order: Array, size: Array, n: int, rng: np.random.Generator) -> Sample:
