@@ -9,7 +9,7 @@ import disco_eval
 
 SRC = Path(disco_eval.__file__).parent
 LAYERS = [
-    ["errors"], ["files", "hub", "resources"], ["numerics"], ["axes"], ["checks"], ["responses"], ["store"],
+    ["errors"], ["files", "hub", "resources"], ["numerics"], ["axes"], ["checks"], ["responses"], ["layout"], ["store"],
     ["appending", "joining"], ["io", "splits"], ["select"],
     ["predict"], ["calibration", "topup"], ["condensation"], ["condensing"], ["card", "comparison"], ["artifact"],
     ["studies"], ["integrity"], ["harness"], ["report"], ["cli"],

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from .errors import FormatError, ValidationError
 from .files import is_url, new_folder, put_back, reachable
-from .resources import need
+from .layout import check_layout
 from .responses import Items, Lazy, Models, Responses
 
 if TYPE_CHECKING:
@@ -35,8 +34,6 @@ Array = NDArray[Any]
 
 FORMAT = 1
 KIND = "disco-eval responses"
-_MANY_PIECES, _SMALL_PIECE = 100_000, 4096  # every piece costs some 2 kB and a task while it is read
-_CODECS = {"bytes", "vlen-utf8", "blosc", "crc32c", "sharding_indexed"}
 _CHUNK_BYTES = 2**18
 _SHARD_BYTES = 2**25
 _MODELS_PER_CHUNK = 16
@@ -187,35 +184,6 @@ def _check_sizes(group: zarr.Group, names: Any) -> None:
     """Refuse arrays whose description promises more than memory holds, or packing that can hide any size."""
     for name in names:
         check_layout(array_of(group, name), name, {"correct": 2, "probs": 3}.get(name, 1))
-
-
-def check_layout(array: zarr.Array[Any], name: str, n_dims: int) -> None:
-    """Refuse an array before anything of it is read, where reading could take more than a store made here needs.
-
-    One of a single dimension is read whole, others by the chunk. Raises ValueError; ValidationError where a part is
-    larger than memory may be.
-    """
-    if array.ndim != n_dims:
-        raise ValueError(f"its array '{name}' has {array.ndim} dimensions")
-    for sizes in (array.chunks, array.shards or array.chunks):
-        if min(sizes) < 1:
-            raise ValueError(f"its array '{name}' is cut into pieces of shape {sizes}")
-    pieces = math.prod(-(-length // size) for length, size in zip(array.shape, array.chunks, strict=True))
-    if pieces > _MANY_PIECES and array.nbytes < _SMALL_PIECE * pieces:
-        raise ValueError(f"its array '{name}' is cut into {pieces} small pieces, not as made here")
-    size = max(array.dtype.itemsize, 16) * math.prod(array.shape if n_dims == 1 else array.chunks)
-    need(2 * size, f"a part of the array '{name}'", "it is no store that was made here")
-    packing = {str(codec.to_dict()["name"]) for codec in _all_codecs(array)}
-    if packing - _CODECS:
-        raise ValueError(f"its array '{name}' is packed by {', '.join(sorted(packing - _CODECS))}, not as made here")
-
-
-def _all_codecs(array: zarr.Array[Any]) -> list[Any]:
-    """The codecs of an array, and within its shards."""
-    outer = list(array.metadata.codecs)  # type: ignore[union-attr]
-    return outer + [
-        inner for codec in outer for inner in (*getattr(codec, "codecs", ()), *getattr(codec, "index_codecs", ()))
-    ]
 
 
 def _count(about: dict[str, Any], most: int) -> int:

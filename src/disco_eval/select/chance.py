@@ -64,7 +64,6 @@ def stratified(
     n_anchors: int,
     rng: Seed = None,
     *,
-    lean: float = 0.0,
     draws: int = 1,
     cost_power: float = 0.0,
     budget: float | None = None,
@@ -77,18 +76,15 @@ def stratified(
 
     Parameters
     ----------
-    lean : 0 to 1. Share of the drawing probability that follows what an item tells about the score (the covariance of
-        its grade with the source models' scores) instead of its weight; each anchor's weight undoes it. Leaning makes
-        learned predictions sharper inside the sources' range and the survey estimate a little wider.
     draws : so many draws are made and the one kept whose weighted mean is closest to the source models' scores (mean
         square): balance bought with a little of the randomness (rerandomisation, Morgan & Rubin, 2012).
     cost_power : divides each item's probability by its cost to this power; 0.5 gets the most out of a budget.
     budget : total cost that must not be exceeded, in the unit of the items' cost; fewer than ``n_anchors`` are drawn
         where it does not pay for them.
 
-    Raises ValidationError for more anchors than items that count, a lean outside 0 to 1, or costs that are not known.
+    Raises ValidationError for more anchors than items that count, or costs that are not known.
     """
-    how = Drawing("stratified", draws, _most_balanced if draws > 1 else first_sample, Price(cost_power, budget), lean)
+    how = Drawing("stratified", draws, _most_balanced if draws > 1 else first_sample, Price(cost_power, budget))
     return draw(responses, n_anchors, rng, how)
 
 
@@ -125,26 +121,19 @@ class Drawing:
     draws: int
     choose: Choose
     price: Price
-    lean: float = 0.0
 
 
 def draw(responses: Responses, n_anchors: int, rng: Seed, how: Drawing) -> Anchors:
     """Anchors made of systematic samples over difficulty, as many as the price allows."""
     check_count(responses, n_anchors)
-    if not 0 <= how.lean <= 1:
-        raise ValidationError(f"lean must lie between 0 and 1, got {how.lean}")
     for_order, for_draws = np.random.default_rng(rng).spawn(2)
     share = responses.items.weight / responses.items.weight.sum()
-    size = (1 - how.lean) * share
-    if how.lean:
-        told = share * information(responses)
-        size = size + how.lean * told / told.sum()
     if how.price.budget is None and (share > 0).sum() < n_anchors:
         raise ValidationError(
             f"{n_anchors} anchors were asked for, but only {(share > 0).sum()} items of the benchmark have a weight "
             f"above 0; ask for at most as many"
         )
-    size = how.price.divide(np.where(share > 0, np.maximum(size, 1e-12), 0.0), responses)
+    size = how.price.divide(np.where(share > 0, np.maximum(share, 1e-12), 0.0), responses)
     most = min(n_anchors, int((share > 0).sum()))
     n = how.price.count(size, responses, most)
     order = by_difficulty(responses, for_order)
@@ -214,25 +203,3 @@ def by_difficulty(responses: Responses, rng: np.random.Generator) -> Array:
     """Positions of the items from hard to easy, ties by chance."""
     mean = responses.item_means().round(9)  # the last bits depend on the order of the models
     return np.lexsort((random_ranks(responses.items.ids, rng), mean))
-
-
-def information(responses: Responses) -> Array:
-    """What an item tells about the score, shape (n_items,), >= 0, mean about 1: covariance of grade and logit score.
-
-    0 where weaker models do better, but at least 1 for items harder than the average score: models stronger than every
-    source differ from each other on just these, whatever the sources did there. The
-    covariance favours items that both separate models and agree with the rest; the correlation alone would favour
-    items that only one model fails.
-    """
-    scores = responses.scores()
-    p = np.clip(scores, 0.5 / responses.n_items, 1 - 0.5 / responses.n_items)
-    ability = np.log(p / (1 - p))
-    ability -= ability.mean()
-    covariance = np.empty(responses.n_items)
-    for columns, grades in responses.grade_blocks():
-        covariance[columns] = ability @ (grades - grades.mean(axis=0)) / len(scores)
-    covariance = np.maximum(covariance, 0.0)
-    if not covariance.any():
-        return np.ones(len(covariance))
-    told = covariance / covariance.mean()
-    return np.asarray(np.where(responses.item_means() < scores.mean(), np.maximum(told, 1.0), told))

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from ..errors import AlignmentError, FormatError, some
 from ..files import new_folder
+from ..layout import check_layout
 from ..numerics.disagreement import Disagreement
 from ..responses import Responses
-from ..store import array_of, check_layout, codecs, description
+from ..store import array_of, codecs, description
 from . import passes
 
 if TYPE_CHECKING:
