@@ -1,7 +1,8 @@
 """A condensation on disk: ``condensation.json``, ``arrays.safetensors`` and a ``README.md`` card.
 
 ``FORMAT`` is the number of the layout; 2 added the anchors' chances and how sure the score model was, 3 the items in
-reserve, the subtasks and the learning curve, 4 took a backtest's result out of the default score model.
+reserve, the subtasks and the learning curve, 4 took a backtest's result out of the default score model, 5 added the
+numbers of its guard and the chance of a guess.
 To change the layout: raise it by one, keep `load` able to read every older number (``READS``), add a folder written by
 the last release to ``tests/formats``, and say so in the changelog.
 
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from .calibration import CrossValidation, assess
 from .card import card
 from .condensation import Condensation
-from .errors import DiscoError, FormatError, some
+from .errors import DiscoError, FormatError
 from .files import new_folder
 from .hub import download, is_repo
 from .predict import restore
@@ -36,8 +37,8 @@ from .select.reserve import Reserve
 Array = NDArray[Any]
 T = TypeVar("T")
 
-FORMAT = 4
-READS = (1, 2, 3, 4)
+FORMAT = 5
+READS = (1, 2, 3, 4, 5)
 KIND = "disco-eval condensation"
 JSON, ARRAYS, CARD = "condensation.json", "arrays.safetensors", "README.md"
 ITEM_ARRAYS = ("weight", "n_choices", "label", "cost")
@@ -112,7 +113,9 @@ def parse(folder: Path) -> dict[str, Any]:
     number = about.get("format")
     if number not in READS:
         what = "by a newer version; update disco-eval" if isinstance(number, int) and number > FORMAT else "in no known"
-        raise FormatError(f"'{folder}' was written {what} (format {number!r}; this version reads {some(READS)})")
+        raise FormatError(
+            f"'{folder}' was written {what} (format {number!r}; this version reads {READS[0]} to {READS[-1]})"
+        )
     if about.get("checksum") != _checksum(about):
         raise FormatError(f"'{file}' is damaged or was edited: its checksum does not fit. Get it again.")
     return about

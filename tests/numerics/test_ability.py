@@ -39,3 +39,14 @@ def test_remembered_anchors_show():
     threshold = np.quantile(fitted.evidence(clean), 0.95)
     weak = clean.mean(axis=1) < 0.6  # a model right everywhere cannot be told
     assert (fitted.evidence(leaked) > threshold)[weak].mean() > 0.5
+
+
+def test_models_that_guess_at_everything_are_not_taken_for_ones_that_remember():
+    """Right one time in four whatever the item, as a model that always takes choice A is."""
+    grades, _, _, _ = rasch(160, 100, seed=3)
+    fitted = Leakage.fit(grades[::2], grades[::2].mean(axis=1))
+    guessed = (np.random.default_rng(1).random((200, 100)) < 0.25).astype(float)
+    threshold = np.quantile(fitted.evidence(grades[1::2]), 0.95)
+    curves_alone = Leakage(fitted.slope, fitted.intercept)  # as formats up to 4 judged
+    assert (curves_alone.evidence(guessed) > threshold).mean() > 0.9
+    assert (fitted.evidence(guessed) > threshold).mean() < 0.15

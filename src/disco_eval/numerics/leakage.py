@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ Array = NDArray[Any]
 
 ABILITIES = np.linspace(-6.0, 6.0, 121)
 SHARES = (0.1, 0.2, 0.3, 0.4)  # of the anchors that may have leaked
+GUESS = 0.25  # chance of a guess to be right: most questions with choices have four
 _STEPS = 30
 _LIMIT = 1e-3  # of any probability: one odd answer alone convicts nobody
 
@@ -26,10 +27,12 @@ class Leakage:
     ----------
     slope, intercept : (n_anchors,) logistic regression of the sources' grades on their centred logit scores, with a
         normal prior (mean 1, standard deviation 0.5) on slopes, since few sources leave them open.
+    guess : (m,) chances to be right of models that guess at every anchor, which are honest too.
     """
 
     slope: Array
     intercept: Array
+    guess: Array = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def fit(cls, grades: Array, scores: Array) -> Leakage:
@@ -49,19 +52,22 @@ class Leakage:
             si = (spread * ability).sum(axis=0)
             slope = np.clip(slope + (ii * up_slope - si * up_level) / (ss * ii - si**2), 0.05, 4.0)
             intercept = np.clip(intercept + (ss * up_level - si * up_slope) / (ss * ii - si**2), -7.0, 7.0)
-        return cls(slope, intercept)
+        return cls(slope, intercept, np.array([GUESS]))
 
     def evidence(self, grades: Array) -> Array:
         """Log likelihood ratio that a share of the anchors was remembered, (n_models,), from grades (n_models, k).
 
-        The best of ``share + (1 - share) * sigmoid(...)`` over `SHARES` and abilities against the best of no share.
-        Above 0 where hard anchors are right that a model of its ability would miss; thresholds come from models that
-        are known, since real models fit no curve exactly. Twice as sharp at equal false alarms as the classical
-        person-fit statistic l_z (``docs/theory/intervals-and-alarms.md``).
+        The best of ``share + (1 - share) * curve`` over `SHARES` and abilities against the best of no share, or of
+        guesses: a model that always takes choice A gets hard anchors right too. Above 0 where hard anchors are right
+        that a model of its ability would miss; thresholds come from models that are known, since real models fit no
+        curve exactly. Twice as sharp at equal false alarms as the classical person-fit statistic l_z (measured in
+        ``docs/theory/intervals-and-alarms.md``).
         """
         p = sigmoid(ABILITIES[:, None] * self.slope + self.intercept)
-        best = [_log_likelihood(grades, share + (1 - share) * p) for share in (0.0, *SHARES)]
-        ratio: Array = np.max(best[1:], axis=0) - best[0]
+        told = [_log_likelihood(grades, share + (1 - share) * p) for share in SHARES]
+        honest = [_log_likelihood(grades, p)]
+        honest += [_log_likelihood(grades, np.full((1, grades.shape[1]), guess)) for guess in self.guess]
+        ratio: Array = np.max(told, axis=0) - np.max(honest, axis=0)
         return ratio
 
 

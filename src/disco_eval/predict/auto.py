@@ -16,6 +16,7 @@ from ..numerics.survey import FEWEST, Survey
 from ..responses import Responses
 from ..select.anchors import Anchors
 from .base import Array, Arrays, Config, check_answers, clip, need
+from .guard import GROWTH, START, older_share, survey_share
 from .signature import signature
 
 FEWEST_SOURCES = 8
@@ -23,8 +24,8 @@ MOST_SOURCES = 1000  # that a process learns from: its work grows with their cub
 WIDEST = 20_000  # numbers in a signature, above which the label's probability stands for all choices
 _EDGE = (0.05, 0.95)  # quantiles of the source scores between which a target counts as inside their range
 _PULL = 0.1  # how strongly the shares of the processes are drawn to equal ones, in models per model
+_MOST_EDGE = 100.0  # that a saved number of the guard can be
 _GRADES = 0.3  # weight of the grades beside the probabilities, which are much smaller
-_BEYOND = 3.0  # how much larger than inside the error of the process is taken to be where its sources end
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +61,10 @@ class Auto:
     `numerics.gp`); with probabilities, a mixture of three (on probabilities alone, with grades beside them, on
     grades alone) weighed by their left-out errors.
     Every learned model is pulled towards its sources, so towards and beyond the edge of their range the estimate moves
-    to the survey estimate from the anchors as a sample of the benchmark (`numerics.survey`), at the edge by as much as
-    their errors say (those of the process tripled), and entirely where the target is far outside. Where no anchors
-    were drawn by chance (``--select pds``), the one-dimensional ability line takes its place, which is better than
-    nothing and no guarantee.
+    to the survey estimate from the anchors as a sample of the benchmark (`numerics.survey`): the two are weighed by
+    their errors, that of the process growing with the distance (`predict.guard`). Where no anchors were drawn by
+    chance (``--select pds``), the one-dimensional ability line takes its place, which is better than nothing and no
+    guarantee.
 
     Parameters
     ----------
@@ -99,6 +100,7 @@ class Auto:
         line_error = scores - self._line.predict(known.grades())
         inflate = float(np.sqrt(np.mean((error / sd) ** 2)))
         self._facts = np.array([low, high, spread, inflate, float(np.sqrt(np.mean(line_error**2)))])
+        self._edge: Array | None = np.array([GROWTH, START])
         return self
 
     def predict(self, answers: Responses) -> Array:
@@ -126,18 +128,10 @@ class Auto:
         return Assessment(score, scale, process, sd, line, survey, se, outside, leak, surveyed)
 
     def _survey_weight(self, sd: Array, se: Array, outside: Array) -> Array:
-        """Share of the survey in the estimate, (n_models,), from the errors of both and how far outside a model is.
-
-        None well inside the range; at the edge what independent errors ask for, if the process is three times as wrong
-        there as inside; far outside all of it.
-        """
-        learned = self._facts[5:]  # in condensations of formats 1 to 3, which gave it a part inside the range too
-        inside = 0.5 * _part_of(sd, se) if len(learned) else np.zeros(len(sd))
-        edge = learned if len(learned) else _part_of(_BEYOND * sd, se)
-        to_edge = np.clip((outside + 0.1) / 0.2, 0.0, 1.0)
-        beyond = np.clip((outside - 0.1) / 0.3, 0.0, 1.0)
-        weight = (1 - to_edge) * inside + to_edge * np.maximum(edge, inside)
-        return np.asarray(weight + beyond * (1 - weight))
+        """Share of the survey in the estimate, (n_models,), from the errors of both and how far outside a model is."""
+        if self._edge is None:
+            return older_share(sd, se, outside, self._facts[5:])
+        return survey_share(sd, se, outside, *self._edge)
 
     def _process(self, answers: Responses) -> tuple[Array, Array]:
         views = _views(answers, self._soft)
@@ -150,6 +144,8 @@ class Auto:
 
     def state(self) -> Arrays:
         arrays = {"facts": self._facts, "mix": self._mix}
+        if self._edge is not None:
+            arrays["edge"] = self._edge
         for i, process in enumerate(self._processes):
             arrays |= _arrays(f"process{i}", process)
         arrays |= _arrays("line", self._line) | _arrays("leakage", self._leakage)
@@ -160,13 +156,17 @@ class Auto:
         model = cls(config["guard"], config["grades"])
         model._ids = ids
         model._facts = need(state, "facts", (6 if len(state.get("facts", ())) == 6 else 5,))
+        model._edge = need(state, "edge", (2,)) if "edge" in state else None  # from format 5 on
         model._soft = bool(config["parts"]["soft"])
         n = 3 if model._soft else 1
         model._mix = need(state, "mix", (n,))
         model._processes = [GaussianProcess(**_part(state, f"process{i}", GaussianProcess.shapes())) for i in range(n)]
         model._line = AbilityLine(**_part(state, "line", {"easiness": (len(ids),), "curve": (None,), "line": (2,)}))
         k = (len(ids),)
-        model._leakage = Leakage(**_part(state, "leakage", {"slope": k, "intercept": k}))
+        curves: dict[str, tuple[int | None, ...]] = {"slope": k, "intercept": k}
+        if "leakage.guess" in state:  # from format 5 on
+            curves["guess"] = (1,)
+        model._leakage = Leakage(**_part(state, "leakage", curves))
         has_survey = bool(config["parts"]["survey"])
         model._survey = Survey(**_part(state, "survey", Survey.shapes())) if has_survey else None
         wrong = model._mismatch(len(ids))
@@ -180,6 +180,10 @@ class Auto:
             n, width = p.X.shape
             if not (len(p.alpha) == len(p.accuracy) == n and p.inverse.shape == (n, n) and len(p.centre) == width):
                 return "the arrays of a process differ in length"
+        if self._edge is not None and not (self._edge.min() >= 0 and self._edge.max() <= _MOST_EDGE):
+            return "the numbers of the edge are out of bounds"
+        if not ((self._leakage.guess >= 0) & (self._leakage.guess <= 1)).all():
+            return "the chance of a guess is no probability"
         v = self._survey
         if v is None:
             return ""
@@ -189,11 +193,6 @@ class Auto:
             return "the arrays of the survey differ in length"
         inside = v.drawn.min() >= 0 and v.drawn.max() < n_anchors
         return "" if inside else "the survey asks for anchors that do not exist"
-
-
-def _part_of(sd: Array, se: Array) -> Array:
-    """Share of the second of two estimates of which independent errors make the most; 0 where neither errs."""
-    return np.asarray(sd**2 / np.maximum(sd**2 + se**2, 1e-18))
 
 
 def _views(answers: Responses, soft: bool) -> list[tuple[Array, Array]]:
