@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.warm import Warm
 from tests.schemas import check
 
 
@@ -24,12 +25,30 @@ OFFLINE = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "NO_
 DISCO = str(Path(sys.executable).parent / "disco")
 
 
+_warm: list[Warm] = []
+
+
 def run(*command: object, cwd: Path | None = None, status: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=cwd, env=OFFLINE)
+    """A command as a process of its own; those of `disco` and of modules are forks of one that is warm."""
+    words = list(map(str, command))
+    module = words[2] if words[:2] == [sys.executable, "-m"] else "disco_eval" if words[0] == DISCO else None
+    if module:
+        if not _warm:
+            _warm.append(Warm(OFFLINE))
+        done = _warm[0].run(module, words[1:] if words[0] == DISCO else words[3:], cwd)
+    else:
+        done = subprocess.run(words, capture_output=True, text=True, cwd=cwd, env=OFFLINE)
     assert done.returncode == status, done.stdout[-2000:] + done.stderr[-4000:]
     if command[0] == DISCO:
         check(command[1:], done.stdout)
     return done
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cool():
+    yield
+    while _warm:
+        _warm.pop().close()
 
 
 @pytest.fixture(scope="session")

@@ -77,17 +77,11 @@ def anchor_tasks(condensation: Condensation, settings: Settings, lm: Any) -> Ite
     prompt differs from the one the source models answered.
     """
     lm_eval_module()
-    from lm_eval.tasks import TaskManager
-
     about = _first_source(condensation)
     settings = settings.completed(condensation)
     asked = condensation.asked(settings.more)
     wanted = documents_of(asked)
-    path = None if settings.tasks_path is None else str(settings.tasks_path)
-    manager = TaskManager(include_path=path)
-    unknown = sorted(set(wanted) - set(manager.all_tasks))
-    if unknown:
-        raise DiscoError(f"lm_eval knows no task {some(unknown)}; name the folder of its YAML file with --tasks-path")
+    manager = _manager(settings.tasks_path, set(wanted))
     for name, documents in wanted.items():
         task = manager.load([name])["tasks"][name]
         _configure(task, (about.get("n-shot") or {}).get(name), about.get("seed"))
@@ -99,6 +93,22 @@ def anchor_tasks(condensation: Condensation, settings: Settings, lm: Any) -> Ite
         one = AnchorTask(name, task, requests, documents, len(task.eval_docs))
         _check_digests(condensation, one, asked, settings.source_run)
         yield one
+
+
+def _manager(tasks_path: str | Path | None, wanted: set[str]) -> Any:
+    """lm_eval's index of tasks: of the user's folder where all are there, since its own ten thousand take seconds."""
+    from lm_eval.tasks import TaskManager
+
+    path = None if tasks_path is None else str(tasks_path)
+    if path is not None:
+        own = TaskManager(include_path=path, include_defaults=False)
+        if wanted <= set(own.all_tasks):
+            return own
+    manager = TaskManager(include_path=path)
+    unknown = sorted(wanted - set(manager.all_tasks))
+    if unknown:
+        raise DiscoError(f"lm_eval knows no task {some(unknown)}; name the folder of its YAML file with --tasks-path")
+    return manager
 
 
 def _first_source(condensation: Condensation) -> dict[str, Any]:

@@ -1,0 +1,87 @@
+"""A process that has imported lm_eval once and forks for every command, so that commands do not pay for it again.
+
+Each command is a process of its own, as on the command line, with its own folder, environment and output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+HEAVY = ("torch", "transformers", "datasets", "lm_eval.evaluator", "lm_eval.models.huggingface", "lm_eval.tasks")
+
+
+class Warm:
+    """Runs ``python -m MODULE ARGUMENTS`` in forks of one process."""
+
+    def __init__(self, env: dict[str, str]) -> None:
+        command = [sys.executable, "-m", __spec__.name]
+        root = Path(__file__).parents[2]
+        self._server = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env, cwd=root
+        )
+
+    def run(self, module: str, arguments: list[str], cwd: Path | None) -> subprocess.CompletedProcess[str]:
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        with tempfile.TemporaryDirectory() as folder:
+            files = [str(Path(folder) / name) for name in ("out", "err")]
+            job = {"module": module, "arguments": arguments, "cwd": str(cwd or Path.cwd()), "files": files}
+            self._server.stdin.write(json.dumps(job) + "\n")
+            self._server.stdin.flush()
+            status = int(self._server.stdout.readline())
+            said = [Path(file).read_text() for file in files]
+        return subprocess.CompletedProcess([module, *arguments], status, *said)
+
+    def close(self) -> None:
+        self._server.communicate("")
+
+
+def serve() -> None:
+    """One job a line on standard input, one exit status a line on standard output."""
+    with contextlib.redirect_stdout(sys.stderr):
+        for name in HEAVY:
+            __import__(name)
+    for line in sys.stdin:
+        job = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            _work(job)
+        _, ended = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(ended), flush=True)
+
+
+def _work(job: dict[str, object]) -> None:
+    """The command itself; never returns."""
+    status = 1
+    try:
+        for descriptor, file in zip((1, 2), job["files"], strict=True):
+            os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), descriptor)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.chdir(job["cwd"])
+        sys.argv = [job["module"], *job["arguments"]]
+        sys.path.insert(0, job["cwd"])  # as python -m does
+        runpy.run_module(job["module"], run_name="__main__", alter_sys=True)
+        status = 0
+    except SystemExit as e:
+        status = e.code if isinstance(e.code, int) else int(e.code is not None)
+        if isinstance(e.code, str):
+            print(e.code, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    serve()
