@@ -24,6 +24,7 @@ MOST_SOURCES = 1000  # that a process learns from: its work grows with their cub
 WIDEST = 20_000  # numbers in a signature, above which the label's probability stands for all choices
 _EDGE = (0.05, 0.95)  # quantiles of the source scores between which a target counts as inside their range
 _PULL = 0.1  # how strongly the shares of the processes are drawn to equal ones, in models per model
+_LEAST_TRUST = 1e-6  # of an error, that none is divided by 0
 _MOST_EDGE = 100.0  # that a saved number of the guard can be
 _GRADES = 0.3  # weight of the grades beside the probabilities, which are much smaller
 
@@ -59,7 +60,7 @@ class Auto:
 
     Inside the sources' range, a Gaussian process on the signature with the anchor accuracy as unpenalised mean (see
     `numerics.gp`); with probabilities, a mixture of three (on probabilities alone, with grades beside them, on
-    grades alone) weighed by their left-out errors.
+    grades alone) weighed by their left-out errors and by what each claims to know of the model.
     Every learned model is pulled towards its sources, so towards and beyond the edge of their range the estimate moves
     to the survey estimate from the anchors as a sample of the benchmark (`numerics.survey`): the two are weighed by
     their errors, that of the process growing with the distance (`predict.guard`). Where no anchors were drawn by
@@ -89,9 +90,11 @@ class Auto:
         self._ids = anchors.ids
         self._soft = known.probs is not None and known.items.label is not None and not self.grades
         self._processes = _fit_processes(known, scores, self._soft)
-        left_out = [p.left_out(groups) for p in self._processes]
-        self._mix = _mixture(np.array([e for e, _ in left_out]))
-        error, sd = (self._mix @ np.array([both[i] for both in left_out]) for i in (0, 1))
+        errors, sds = _stacked([p.left_out(groups) for p in self._processes])
+        self._mix = _mixture(errors)
+        self._trust: Array | None = _trust(self._processes)
+        shares = _shares(self._mix, self._trust, sds)
+        error, sd = (shares * errors).sum(axis=0), (shares * sds).sum(axis=0)
         self._line = _fit_line(source, anchors, known.grades(), scores)
         self._survey = _fit_survey(source, anchors, known.grades(), scores)
         self._leakage = Leakage.fit(known.grades(), scores)
@@ -135,8 +138,9 @@ class Auto:
 
     def _process(self, answers: Responses) -> tuple[Array, Array]:
         views = _views(answers, self._soft)
-        both = [p.predict(*view) for p, view in zip(self._processes, views, strict=True)]
-        return self._mix @ np.array([b[0] for b in both]), self._mix @ np.array([b[1] for b in both])
+        means, sds = _stacked([p.predict(*view) for p, view in zip(self._processes, views, strict=True)])
+        shares = _shares(self._mix, self._trust, sds)
+        return (shares * means).sum(axis=0), (shares * sds).sum(axis=0)
 
     def config(self) -> Config:
         parts = {"soft": self._soft, "survey": self._survey is not None}
@@ -144,8 +148,8 @@ class Auto:
 
     def state(self) -> Arrays:
         arrays = {"facts": self._facts, "mix": self._mix}
-        if self._edge is not None:
-            arrays["edge"] = self._edge
+        if self._edge is not None and self._trust is not None:
+            arrays |= {"edge": self._edge, "trust": self._trust}
         for i, process in enumerate(self._processes):
             arrays |= _arrays(f"process{i}", process)
         arrays |= _arrays("line", self._line) | _arrays("leakage", self._leakage)
@@ -160,6 +164,7 @@ class Auto:
         model._soft = bool(config["parts"]["soft"])
         n = 3 if model._soft else 1
         model._mix = need(state, "mix", (n,))
+        model._trust = need(state, "trust", (n,)) if "trust" in state else None
         model._processes = [GaussianProcess(**_part(state, f"process{i}", GaussianProcess.shapes())) for i in range(n)]
         model._line = AbilityLine(**_part(state, "line", {"easiness": (len(ids),), "curve": (None,), "line": (2,)}))
         k = (len(ids),)
@@ -182,6 +187,8 @@ class Auto:
                 return "the arrays of a process differ in length"
         if self._edge is not None and not (self._edge.min() >= 0 and self._edge.max() <= _MOST_EDGE):
             return "the numbers of the edge are out of bounds"
+        if self._trust is not None and not self._trust.min() > 0:
+            return "the processes' errors are not above 0"
         if not ((self._leakage.guess >= 0) & (self._leakage.guess <= 1)).all():
             return "the chance of a guess is no probability"
         v = self._survey
@@ -231,6 +238,28 @@ def _mixture(errors: Array) -> Array:
     wanted = np.concatenate([np.zeros(errors.shape[1]), np.full(n, pull / n), [sure]])
     shares = nnls(rows, wanted)[0]
     return np.asarray(shares / shares.sum())
+
+
+def _trust(processes: list[GaussianProcess]) -> Array:
+    """How much larger each process's errors on sources left out alone are than it claims, (n_processes,)."""
+    alone = [p.left_out(np.arange(len(p.alpha))) for p in processes]
+    return np.maximum([np.sqrt(np.mean((e / sd) ** 2)) for e, sd in alone], _LEAST_TRUST)
+
+
+def _shares(mix: Array, trust: Array | None, sds: Array) -> Array:
+    """Shares of the processes in every model's estimate, (n_processes, n_models), sum 1; ``sds`` (the same) they claim.
+
+    Those of all models, ``mix`` (n_processes,), times the inverse variance for this one: the process that knows a near
+    relative of it counts more. Formats 1 to 4 (``trust`` None) have the first factor only.
+    """
+    if trust is None:
+        return np.repeat(mix[:, None], sds.shape[1], axis=1)
+    shares = mix[:, None] / np.maximum(trust[:, None] * sds, _LEAST_TRUST) ** 2
+    return np.asarray(shares / shares.sum(axis=0))
+
+
+def _stacked(both: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    return np.array([first for first, _ in both]), np.array([second for _, second in both])
 
 
 def _fit_processes(known: Responses, scores: Array, soft: bool) -> list[GaussianProcess]:
