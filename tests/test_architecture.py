@@ -12,7 +12,7 @@ LAYERS = [
     ["errors"], ["files", "hub", "resources"], ["numerics"], ["axes"], ["checks"], ["responses"], ["layout"], ["store"],
     ["appending", "joining"], ["io", "splits"], ["select"],
     ["predict"], ["calibration", "topup"], ["condensation"], ["condensing"], ["card", "comparison"], ["artifact"],
-    ["studies"], ["integrity"], ["harness"], ["report"], ["cli"],
+    ["studies"], ["integrity"], ["harness"], ["report"], ["cli"], ["__main__"],
 ]  # fmt: skip
 RANK = {name: k for k, layer in enumerate(LAYERS) for name in layer}
 WITHIN_FUNCTIONS = {("responses", "store")}  # Responses.save is the one shortcut upwards, and condensations' save

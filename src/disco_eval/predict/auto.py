@@ -143,7 +143,7 @@ class Auto:
         return (shares * means).sum(axis=0), (shares * sds).sum(axis=0)
 
     def config(self) -> Config:
-        parts = {"soft": self._soft, "survey": self._survey is not None}
+        parts = {"soft": self._soft, "survey": self._survey is not None, "distance": self._edge is not None}
         return {"guard": self.guard, "grades": self.grades, "parts": parts}
 
     def state(self) -> Arrays:
@@ -160,16 +160,17 @@ class Auto:
         model = cls(config["guard"], config["grades"])
         model._ids = ids
         model._facts = need(state, "facts", (6 if len(state.get("facts", ())) == 6 else 5,))
-        model._edge = need(state, "edge", (2,)) if "edge" in state else None  # from format 5 on
+        distance = bool(config["parts"].get("distance"))  # from format 5 on
+        model._edge = need(state, "edge", (2,)) if distance else None
         model._soft = bool(config["parts"]["soft"])
         n = 3 if model._soft else 1
         model._mix = need(state, "mix", (n,))
-        model._trust = need(state, "trust", (n,)) if "trust" in state else None
+        model._trust = need(state, "trust", (n,)) if distance else None
         model._processes = [GaussianProcess(**_part(state, f"process{i}", GaussianProcess.shapes())) for i in range(n)]
         model._line = AbilityLine(**_part(state, "line", {"easiness": (len(ids),), "curve": (None,), "line": (2,)}))
         k = (len(ids),)
         curves: dict[str, tuple[int | None, ...]] = {"slope": k, "intercept": k}
-        if "leakage.guess" in state:  # from format 5 on
+        if distance:
             curves["guess"] = (1,)
         model._leakage = Leakage(**_part(state, "leakage", curves))
         has_survey = bool(config["parts"]["survey"])
