@@ -35,7 +35,7 @@ FEW_KINDS = 8.0  # effective number of different source models, below which they
 
 FLAGS = {
     "source-model": "this model is one of the source models: its true score is known, and the estimate has seen it",
-    "outside-range": "its score lies at or beyond the edge of the source models', where nothing was learned: the "
+    "outside-range": "its score lies at or beyond the edge of the source models': the further out, the more the "
     "estimate rests on the anchors as a survey of the benchmark, with a survey's interval",
     "lines-disagree": "what source models teach and what the anchors alone say differ more than they should: the model "
     "is unlike the sources",
