@@ -107,3 +107,26 @@ def test_which_kinship_folds_keep():
     assert splits.fold_groups(Models(list("abcdef"), base=list("uvwxyz")), 5) == "base"
     assert splits.fold_groups(Models(list("abcdef")), 5) == "none"
     assert splits.fold_groups(Models(list("abcdef"), family=["x"] * 6), 5) == "none"
+
+
+def test_folds_keep_copies_of_a_model_together():
+    """Ten models of four names each, kinship unknown; without copies nothing changes."""
+    models = Models([f"m{k:02d}" for k in range(40)])
+    rng = np.random.default_rng(0)
+    answers = rng.integers(0, 2, (10, 50))
+    original = np.arange(40) % 10
+    for fit, out in splits.folds(models, 4, 0, answers=answers[original]):
+        assert not set(original[fit]) & set(original[out])
+    order = rng.permutation(40)
+    shuffled = Models(models.ids[order])
+    for (_, a), (_, b) in zip(
+        splits.folds(models, 4, 0, answers=answers[original]),
+        splits.folds(shuffled, 4, 0, answers=answers[original][order]),
+        strict=True,
+    ):
+        assert set(models.ids[a]) == set(shuffled.ids[b])
+    for (_, a), (_, b) in zip(
+        splits.folds(models, 4, 0), splits.folds(models, 4, 0, answers=rng.random((40, 50))), strict=True
+    ):
+        np.testing.assert_array_equal(a, b)
+    assert len(list(splits.folds(models, 4, 0, answers=np.zeros((40, 50))))) == 4  # all alike: as if none were

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import __version__
 from .calibration import Recipe, cross_validate, fit_subtasks
@@ -22,9 +23,11 @@ from .select import Anchors
 from .select.reserve import Reserve, draw_reserve
 from .splits import folds
 
+Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
 
 FEWEST_SOURCES = 10
+TELLING = 300  # items, at most, by which copies of a model are told
 
 
 def condense(
@@ -126,7 +129,7 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
     # children are told apart by their place, so what comes later in this list does not change what came before
     children = np.random.default_rng(run.rng).spawn(3 + run.n_folds)
     final, for_folds, for_fold, for_reserve = children[0], children[1], children[2:-1], children[-1]
-    parts = list(folds(responses.models, run.n_folds, for_folds))
+    parts = list(folds(responses.models, run.n_folds, for_folds, answers=_some_grades(responses)))
     run.tell("condensing", 0, len(parts) + 1)
     shared = recipe.share(responses, parts)
     if old is None:
@@ -184,6 +187,12 @@ def _provenance(
         **({"anchors_of": old.provenance.get("anchors_of", old.provenance.get("created"))} if old else {}),
         **({"responses": responses.provenance} if responses.provenance else {}),
     }
+
+
+def _some_grades(responses: Responses) -> Array:
+    """Grades on a few hundred items, by which copies of a model are told, (n_models, k)."""
+    steps = np.linspace(0, responses.n_items - 1, min(TELLING, responses.n_items)).round().astype(np.int64)
+    return responses.grades(steps)
 
 
 def _tell_fold(tell: Progress, n_folds: int, done: int) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import DiscoError, ValidationError, some
+from .numerics.likeness import with_copies
 from .numerics.rng import Seed
 from .responses import Models, Responses
 
@@ -123,17 +124,22 @@ def bootstrap(split: Split, rng: Seed, fraction: float = 0.9) -> Split:
     return Split(part(split.source), part(split.target), f"{split.name}-bootstrap", split.note)
 
 
-def folds(models: Models, n_folds: int, rng: Seed, by: str = "auto") -> Iterator[tuple[Array, Array]]:
+def folds(
+    models: Models, n_folds: int, rng: Seed, by: str = "auto", answers: Array | None = None
+) -> Iterator[tuple[Array, Array]]:
     """Cross-validation over models: (positions to fit on, positions left out) for every fold.
 
     ``by="family"`` or ``"base"`` keeps groups together, so that what is left out has no near duplicate in what is
     fitted on; ``"none"`` ignores kinship; ``"auto"`` takes families if at least ``n_folds`` are known for most models,
-    else base models, else none. The folds do not depend on the order of the models.
+    else base models, else none. Models that gave the same ``answers`` (n_models, k), one upload under two names, stay
+    together too. The folds do not depend on the order of the models.
     """
     draw = np.random.default_rng(rng)
     by = fold_groups(models, n_folds) if by == "auto" else by
     group = models.ids if by == "none" else _groups(models, by)
     group = np.where(group == "", models.ids, group)
+    if answers is not None:
+        group = _joined(group, with_copies(group, answers))
     names, member = np.unique(group, return_inverse=True)
     fold_of = np.empty(len(names), dtype=np.int64)
     size = np.bincount(member)
@@ -147,6 +153,15 @@ def folds(models: Models, n_folds: int, rng: Seed, by: str = "auto") -> Iterator
         out = fold == f
         if out.any() and not out.all():
             yield np.flatnonzero(~out), np.flatnonzero(out)
+
+
+def _joined(group: Array, label: Array) -> Array:
+    """Groups of the same label under the first of their names; as they were where that would leave one group."""
+    order = np.argsort(group, kind="stable")
+    numbers, first = np.unique(label[order], return_index=True)
+    if len(numbers) == 1:
+        return group
+    return np.asarray(group[order][first][np.searchsorted(numbers, label)])
 
 
 def fold_groups(models: Models, n_folds: int) -> str:

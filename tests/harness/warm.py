@@ -36,9 +36,11 @@ class Warm:
             job = {"module": module, "arguments": arguments, "cwd": str(cwd or Path.cwd()), "files": files}
             self._server.stdin.write(json.dumps(job) + "\n")
             self._server.stdin.flush()
-            status = int(self._server.stdout.readline())
+            status = self._server.stdout.readline()
+            if not status:
+                raise RuntimeError(f"the warm process ended with status {self._server.wait()}")
             said = [Path(file).read_text() for file in files]
-        return subprocess.CompletedProcess([module, *arguments], status, *said)
+        return subprocess.CompletedProcess([module, *arguments], int(status), *said)
 
     def close(self) -> None:
         self._server.communicate("")
@@ -65,9 +67,11 @@ def _work(job: dict[str, object]) -> None:
         for descriptor, file in zip((1, 2), job["files"], strict=True):
             os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), descriptor)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.chdir(job["cwd"])
         sys.argv = [job["module"], *job["arguments"]]
-        sys.path.insert(0, job["cwd"])  # as python -m does
+        sys.path.remove(os.getcwd())  # of this process; nothing of disco's may be found only because of it
+        os.chdir(job["cwd"])
+        if job["module"] != "disco_eval":
+            sys.path.insert(0, job["cwd"])  # as python -m does
         runpy.run_module(job["module"], run_name="__main__", alter_sys=True)
         status = 0
     except SystemExit as e:

@@ -44,9 +44,24 @@ def test_remembered_anchors_show():
 def test_models_that_guess_at_everything_are_not_taken_for_ones_that_remember():
     """Right one time in four whatever the item, as a model that always takes choice A is."""
     grades, _, _, _ = rasch(160, 100, seed=3)
-    fitted = Leakage.fit(grades[::2], grades[::2].mean(axis=1))
-    guessed = (np.random.default_rng(1).random((200, 100)) < 0.25).astype(float)
+    guessed = (np.random.default_rng(1).random((204, 100)) < 0.25).astype(float)
+    sources = np.concatenate([grades[::2], guessed[:4]])
+    fitted = Leakage.fit(sources, sources.mean(axis=1))
     threshold = np.quantile(fitted.evidence(grades[1::2]), 0.95)
     curves_alone = Leakage(fitted.slope, fitted.intercept)  # as formats up to 4 judged
-    assert (curves_alone.evidence(guessed) > threshold).mean() > 0.9
-    assert (fitted.evidence(guessed) > threshold).mean() < 0.15
+    assert (curves_alone.evidence(guessed[4:]) > threshold).mean() > 0.9
+    assert (fitted.evidence(guessed[4:]) > threshold).mean() < 0.15
+
+
+def test_where_no_source_guesses_a_few_remembered_hard_items_are_no_guesses():
+    """A benchmark at which nobody can guess: weak models with a fifth of the anchors remembered stand out."""
+    rng = np.random.default_rng(0)
+    ability, hardness = rng.normal(0.0, 1.2, (160, 1)), rng.normal(3.0, 1.2, 100)
+    grades = (rng.random((160, 100)) < 1 / (1 + np.exp(hardness - ability))).astype(float)
+    fitted = Leakage.fit(grades[::2], grades[::2].mean(axis=1))
+    assert not len(fitted.guess)
+    clean, leaked = grades[1::2], grades[1::2].copy()
+    for row in leaked:
+        row[rng.choice(100, 20, replace=False)] = 1.0
+    threshold = np.quantile(fitted.evidence(clean), 0.95)
+    assert (fitted.evidence(leaked) > threshold).mean() > 0.9

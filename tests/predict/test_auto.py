@@ -1,9 +1,21 @@
-"""The default score model where there is nothing to learn."""
+"""The default score model: what it weighs, and what it does where there is little or nothing to learn."""
 
 import numpy as np
 import pytest
 
-from disco_eval import Responses, condense
+from disco_eval import FormatError, Responses, condense
+from disco_eval.numerics.gp import GaussianProcess
+from disco_eval.predict import Auto
+from disco_eval.predict.auto import _excess, _shares
+from disco_eval.select import auto
+from tests.conftest import population
+
+
+def rising(ability, n_items=300, seed=0):
+    """Answers of models of these abilities (logits) to items of mixed hardness."""
+    rng = np.random.default_rng(seed)
+    chance = 1 / (1 + np.exp(rng.normal(0, 1.5, n_items) - ability[:, None]))
+    return (rng.random(chance.shape) < chance).astype(float)
 
 
 @pytest.mark.parametrize("select", ["sharp", "pds", "auto"])
@@ -15,3 +27,67 @@ def test_models_of_one_score_have_that_score(select):
     c = condense(r, 20, select=select, rng=0, n_folds=3)
     assert np.isfinite(c.validation.mae)
     assert all(np.isfinite([e.score, e.low, e.high]).all() for e in c.estimate(r))
+
+
+def test_the_process_that_knows_a_relative_counts_more():
+    claimed = np.array([[0.01, 0.02], [0.02, 0.02]])  # of two processes, for two models
+    shares = _shares(np.array([0.5, 0.5]), np.ones(2), claimed)
+    np.testing.assert_allclose(shares, [[0.8, 0.5], [0.2, 0.5]])
+    boasting = _shares(np.array([0.5, 0.5]), np.array([2.0, 1.0]), claimed)
+    np.testing.assert_allclose(boasting[:, 0], [0.5, 0.5])  # it errs twice as much as it claims
+
+
+def test_a_twin_among_the_sources_is_no_proof_of_knowledge():
+    """Every source uploaded twice: left out without its twin, a process's errors are as large as they are."""
+    grades = np.repeat(rising(np.linspace(-2, 2, 30)), 2, axis=0)
+    process = GaussianProcess.fit(grades[:, :60], grades[:, :60].mean(axis=1), grades.mean(axis=1))
+    (alone,), (with_twin,) = _excess([process], np.arange(60)), _excess([process], np.repeat(np.arange(30), 2))
+    assert alone < 0.6 < with_twin
+
+
+@pytest.mark.parametrize("copies", [1, 2, 4])
+def test_copies_of_sources_do_not_switch_the_guard_off(copies):
+    """A process that knows every source's twin claims to know all; above the range it still knows nothing."""
+    weak, strong = np.linspace(-2.5, 0.0, 48 // copies), np.linspace(0.8, 1.6, 20)
+    grades = rising(np.concatenate([weak, strong]))
+    items = [f"i{j}" for j in range(300)]
+    low = np.repeat(grades[: len(weak)], copies, axis=0)
+    source = Responses.from_correct([f"m{i}" for i in range(48)], items, low)
+    target = Responses.from_correct([f"t{i}" for i in range(20)], items, grades[len(weak) :])
+    anchors = auto(source, 60, 0)
+    found = Auto().fit(source, anchors).assess(target.pick(items=anchors.positions))
+    share = (found.score - found.process) / (found.survey - found.process)
+    assert np.median(share) > 0.6
+    errors = [np.abs(x - target.scores()).mean() for x in (found.score, found.process)]
+    assert errors[0] < errors[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("excess", [0.0, 1.0, 1.0], "out of bounds"),
+        ("excess", [1e200, 1.0, 1.0], "out of bounds"),
+        ("mix", [-1.0, 1.0, 1.0], "no shares"),
+        ("mix", [0.0, 0.0, 0.0], "no shares"),
+        ("edge", [-5.0, 0.2], "out of bounds"),
+        ("leakage.guess", [2.0], "no probability"),
+        ("leakage.guess", [0.2, 0.2], "no probability"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(name, value, said):
+    source = population()
+    anchors = auto(source, 12, 0)
+    model = Auto().fit(source, anchors)
+    state = {**model.state(), name: np.array(value)}
+    with pytest.raises(FormatError, match=said):
+        Auto.restore(model.config(), state, anchors.ids)
+
+
+def test_a_spread_of_nothing_is_refused():
+    source = population()
+    anchors = auto(source, 12, 0)
+    model = Auto().fit(source, anchors)
+    facts = model.state()["facts"].copy()
+    facts[2] = 0.0
+    with pytest.raises(FormatError, match="spread"):
+        Auto.restore(model.config(), {**model.state(), "facts": facts}, anchors.ids)

@@ -15,6 +15,7 @@ Array = NDArray[Any]
 ABILITIES = np.linspace(-6.0, 6.0, 121)
 SHARES = (0.1, 0.2, 0.3, 0.4)  # of the anchors that may have leaked
 GUESS = 0.25  # chance of a guess to be right: most questions with choices have four
+_SURE = 5.0  # log likelihood ratio from which a source model is taken for one that guesses
 _STEPS = 30
 _LIMIT = 1e-3  # of any probability: one odd answer alone convicts nobody
 
@@ -27,7 +28,8 @@ class Leakage:
     ----------
     slope, intercept : (n_anchors,) logistic regression of the sources' grades on their centred logit scores, with a
         normal prior (mean 1, standard deviation 0.5) on slopes, since few sources leave them open.
-    guess : (m,) chances to be right of models that guess at every anchor, which are honest too.
+    guess : chance to be right of models that guess at every anchor, which are honest too, (1,); (0,) where no source
+        guesses: where nobody can, a model that remembers a few hard anchors looks like one that does.
     """
 
     slope: Array
@@ -52,7 +54,9 @@ class Leakage:
             si = (spread * ability).sum(axis=0)
             slope = np.clip(slope + (ii * up_slope - si * up_level) / (ss * ii - si**2), 0.05, 4.0)
             intercept = np.clip(intercept + (ss * up_level - si * up_slope) / (ss * ii - si**2), -7.0, 7.0)
-        return cls(slope, intercept, np.array([GUESS]))
+        known = cls(slope, intercept)
+        guesses = known._by_guessing(grades, GUESS) - known._by_ability(grades, 0.0)
+        return cls(slope, intercept, np.array([GUESS]) if (guesses > _SURE).any() else np.zeros(0))
 
     def evidence(self, grades: Array) -> Array:
         """Log likelihood ratio that a share of the anchors was remembered, (n_models,), from grades (n_models, k).
@@ -63,12 +67,18 @@ class Leakage:
         curve exactly. Twice as sharp at equal false alarms as the classical person-fit statistic l_z (measured in
         ``docs/theory/intervals-and-alarms.md``).
         """
-        p = sigmoid(ABILITIES[:, None] * self.slope + self.intercept)
-        told = [_log_likelihood(grades, share + (1 - share) * p) for share in SHARES]
-        honest = [_log_likelihood(grades, p)]
-        honest += [_log_likelihood(grades, np.full((1, grades.shape[1]), guess)) for guess in self.guess]
-        ratio: Array = np.max(told, axis=0) - np.max(honest, axis=0)
+        told = np.max([self._by_ability(grades, share) for share in SHARES], axis=0)
+        honest = [self._by_ability(grades, 0.0), *(self._by_guessing(grades, guess) for guess in self.guess)]
+        ratio: Array = told - np.max(honest, axis=0)
         return ratio
+
+    def _by_ability(self, grades: Array, remembered: float) -> Array:
+        """Log likelihood of the likeliest ability where a share of the anchors is remembered, (n_models,)."""
+        p = sigmoid(ABILITIES[:, None] * self.slope + self.intercept)
+        return _log_likelihood(grades, remembered + (1 - remembered) * p)
+
+    def _by_guessing(self, grades: Array, guess: float) -> Array:
+        return _log_likelihood(grades, np.full((1, grades.shape[1]), guess))
 
 
 def _log_likelihood(grades: Array, p: Array) -> Array:

@@ -29,3 +29,20 @@ def effective_number(grades: Array) -> float:
     if typical <= 1e-6 * max(float(square.max(initial=0.0)), 1.0):
         return 1.0
     return float((1 / np.clip(1 - 2 * apart / typical, 0.0, 1.0).sum(axis=1, dtype=np.float64)).sum())
+
+
+def with_copies(groups: Array, answers: Array) -> Array:
+    """The groups ``groups`` (n,) of models, joined where models of several gave the same ``answers`` (n, k) to all.
+
+    The same model uploaded twice under two names tells nothing about a model that has no twin. Returns numbers, (n,).
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(groups)
+    _, kin = np.unique(groups, return_inverse=True)
+    _, copy = np.unique(answers, axis=0, return_inverse=True)
+    nodes = n + n  # a model is one of a group and of a set of copies; both are nodes
+    edges = coo_array((np.ones(n), (kin, n + copy.reshape(-1))), shape=(nodes, nodes))
+    label = connected_components(edges, directed=False)[1]
+    return np.asarray(label[kin])

@@ -11,6 +11,7 @@ from ..errors import FormatError, ValidationError
 from ..numerics.ability import AbilityLine, easiness
 from ..numerics.gp import GaussianProcess
 from ..numerics.leakage import Leakage
+from ..numerics.likeness import with_copies
 from ..numerics.rng import Seed
 from ..numerics.survey import FEWEST, Survey
 from ..responses import Responses
@@ -24,8 +25,10 @@ MOST_SOURCES = 1000  # that a process learns from: its work grows with their cub
 WIDEST = 20_000  # numbers in a signature, above which the label's probability stands for all choices
 _EDGE = (0.05, 0.95)  # quantiles of the source scores between which a target counts as inside their range
 _PULL = 0.1  # how strongly the shares of the processes are drawn to equal ones, in models per model
-_LEAST_TRUST = 1e-6  # of an error, that none is divided by 0
-_MOST_EDGE = 100.0  # that a saved number of the guard can be
+_LEAST_EXCESS = 0.5  # ratio of an error to what was claimed: sources that know each other make it too small
+_LEAST_SD = 1e-6  # of an error, that none is divided by 0
+_LEAST_SPREAD = 1e-6  # of the source scores, for the same reason
+_MOST = 1e3  # that a saved number of the guard, or such a ratio, can be
 _GRADES = 0.3  # weight of the grades beside the probabilities, which are much smaller
 
 
@@ -86,22 +89,24 @@ class Auto:
                 f"prediction 'auto' needs at least {FEWEST_SOURCES} source models, got {source.n_models}"
             )
         known, scores = source.pick(items=anchors.positions), source.scores()
-        groups = source.models.groups()[_evenly(known.models.ids, scores)]
+        rows = _evenly(known.models.ids, scores)
+        answers = known.pick(models=rows).grades()
+        families = with_copies(source.models.groups()[rows], answers)
         self._ids = anchors.ids
         self._soft = known.probs is not None and known.items.label is not None and not self.grades
         self._processes = _fit_processes(known, scores, self._soft)
-        errors, sds = _stacked([p.left_out(groups) for p in self._processes])
+        errors, sds = _stacked([p.left_out(families) for p in self._processes])
         self._mix = _mixture(errors)
-        self._trust: Array | None = _trust(self._processes)
-        shares = _shares(self._mix, self._trust, sds)
+        self._excess: Array | None = _excess(self._processes, with_copies(np.arange(len(rows)), answers))
+        shares = _shares(self._mix, self._excess, sds)
         error, sd = (shares * errors).sum(axis=0), (shares * sds).sum(axis=0)
         self._line = _fit_line(source, anchors, known.grades(), scores)
         self._survey = _fit_survey(source, anchors, known.grades(), scores)
         self._leakage = Leakage.fit(known.grades(), scores)
         low, high = np.quantile(scores, _EDGE)
-        spread = max(float(scores.std()), 1e-6)
+        spread = max(float(scores.std()), _LEAST_SPREAD)
         line_error = scores - self._line.predict(known.grades())
-        inflate = float(np.sqrt(np.mean((error / sd) ** 2)))
+        inflate = max(float(np.sqrt(np.mean((error / sd) ** 2))), _LEAST_EXCESS)
         self._facts = np.array([low, high, spread, inflate, float(np.sqrt(np.mean(line_error**2)))])
         self._edge: Array | None = np.array([GROWTH, START])
         return self
@@ -139,7 +144,9 @@ class Auto:
     def _process(self, answers: Responses) -> tuple[Array, Array]:
         views = _views(answers, self._soft)
         means, sds = _stacked([p.predict(*view) for p, view in zip(self._processes, views, strict=True)])
-        shares = _shares(self._mix, self._trust, sds)
+        if self._excess is None:  # formats 1 to 4
+            return self._mix @ means, self._mix @ sds
+        shares = _shares(self._mix, self._excess, sds)
         return (shares * means).sum(axis=0), (shares * sds).sum(axis=0)
 
     def config(self) -> Config:
@@ -148,8 +155,8 @@ class Auto:
 
     def state(self) -> Arrays:
         arrays = {"facts": self._facts, "mix": self._mix}
-        if self._edge is not None and self._trust is not None:
-            arrays |= {"edge": self._edge, "trust": self._trust}
+        if self._edge is not None and self._excess is not None:
+            arrays |= {"edge": self._edge, "excess": self._excess}
         for i, process in enumerate(self._processes):
             arrays |= _arrays(f"process{i}", process)
         arrays |= _arrays("line", self._line) | _arrays("leakage", self._leakage)
@@ -165,13 +172,13 @@ class Auto:
         model._soft = bool(config["parts"]["soft"])
         n = 3 if model._soft else 1
         model._mix = need(state, "mix", (n,))
-        model._trust = need(state, "trust", (n,)) if distance else None
+        model._excess = need(state, "excess", (n,)) if distance else None
         model._processes = [GaussianProcess(**_part(state, f"process{i}", GaussianProcess.shapes())) for i in range(n)]
         model._line = AbilityLine(**_part(state, "line", {"easiness": (len(ids),), "curve": (None,), "line": (2,)}))
         k = (len(ids),)
         curves: dict[str, tuple[int | None, ...]] = {"slope": k, "intercept": k}
         if distance:
-            curves["guess"] = (1,)
+            curves["guess"] = (None,)
         model._leakage = Leakage(**_part(state, "leakage", curves))
         has_survey = bool(config["parts"]["survey"])
         model._survey = Survey(**_part(state, "survey", Survey.shapes())) if has_survey else None
@@ -186,11 +193,16 @@ class Auto:
             n, width = p.X.shape
             if not (len(p.alpha) == len(p.accuracy) == n and p.inverse.shape == (n, n) and len(p.centre) == width):
                 return "the arrays of a process differ in length"
-        if self._edge is not None and not (self._edge.min() >= 0 and self._edge.max() <= _MOST_EDGE):
+        if self._edge is not None and not (self._edge.min() >= 0 and self._edge.max() <= _MOST):
             return "the numbers of the edge are out of bounds"
-        if self._trust is not None and not self._trust.min() > 0:
-            return "the processes' errors are not above 0"
-        if not ((self._leakage.guess >= 0) & (self._leakage.guess <= 1)).all():
+        if self._excess is not None and not ((self._excess >= _LEAST_EXCESS) & (self._excess <= _MOST)).all():
+            return "the processes' errors are out of bounds"
+        if self._mix.min() < 0 or not 0.5 < self._mix.sum() < 2:
+            return "the shares of the processes are no shares"
+        if not _LEAST_SPREAD <= self._facts[2] <= 1:
+            return "the spread of the source scores is out of bounds"
+        guess = self._leakage.guess
+        if len(guess) > 1 or not ((guess >= 0) & (guess <= 1)).all():
             return "the chance of a guess is no probability"
         v = self._survey
         if v is None:
@@ -241,21 +253,20 @@ def _mixture(errors: Array) -> Array:
     return np.asarray(shares / shares.sum())
 
 
-def _trust(processes: list[GaussianProcess]) -> Array:
-    """How much larger each process's errors on sources left out alone are than it claims, (n_processes,)."""
-    alone = [p.left_out(np.arange(len(p.alpha))) for p in processes]
-    return np.maximum([np.sqrt(np.mean((e / sd) ** 2)) for e, sd in alone], _LEAST_TRUST)
+def _excess(processes: list[GaussianProcess], copies: Array) -> Array:
+    """How much larger each process's errors on sources left out (with their copies) are than it claims, (n,)."""
+    alone = [p.left_out(copies) for p in processes]
+    found = [float(np.sqrt(np.mean((e / sd) ** 2))) for e, sd in alone]
+    return np.asarray(np.clip(found, _LEAST_EXCESS, _MOST))
 
 
-def _shares(mix: Array, trust: Array | None, sds: Array) -> Array:
+def _shares(mix: Array, excess: Array, sds: Array) -> Array:
     """Shares of the processes in every model's estimate, (n_processes, n_models), sum 1; ``sds`` (the same) they claim.
 
     Those of all models, ``mix`` (n_processes,), times the inverse variance for this one: the process that knows a near
-    relative of it counts more. Formats 1 to 4 (``trust`` None) have the first factor only.
+    relative of it counts more.
     """
-    if trust is None:
-        return np.repeat(mix[:, None], sds.shape[1], axis=1)
-    shares = mix[:, None] / np.maximum(trust[:, None] * sds, _LEAST_TRUST) ** 2
+    shares = mix[:, None] / np.maximum(excess[:, None] * sds, _LEAST_SD) ** 2
     return np.asarray(shares / shares.sum(axis=0))
 
 
