@@ -40,7 +40,7 @@ def main() -> None:
                     pulled = {
                         "process alone": np.zeros(len(sd)),
                         "survey alone": np.ones(len(sd)),
-                        "the rule of format 4": older_share(sd, se, said.outside, np.zeros(0)),
+                        "the guard of format 4": older_share(sd, se, said.outside, np.zeros(0)),
                         "the default": survey_share(sd, se, said.outside, GROWTH, START),
                     }
                     ways = {name: said.process + w * (said.survey - said.process) for name, w in pulled.items()}

@@ -95,9 +95,10 @@ class CrossValidation:
         """Half-width of the interval of every assessed model, shape (n_models,).
 
         The quantile of the left-out sources' errors in units of the claimed standard error, times what is claimed for
-        the model. Outside the sources' range no calibration on sources holds; there the interval is that of the survey
-        estimate, and moves towards it from shortly before the edge; the wider of both where the estimate is not
-        the survey's (no guard, or no anchors drawn by chance).
+        the model. Outside the sources' range no calibration on sources holds; there the interval is as wide as that of
+        the survey estimate, and moves towards it from shortly before the edge. The estimate, which the process still
+        has a part in, errs less than the survey alone near the edge, so this covers (``docs/theory``). The wider of
+        both where the estimate does not move to the survey (no guard, or no anchors drawn by chance).
         """
         claimed = np.maximum(self.scale, 1e-9)  # 0 where all scores are equal
         half = symmetric_quantile((self.truth - self.estimate) / claimed, level) * np.maximum(found.scale, 1e-9)

@@ -43,7 +43,7 @@ class Assessment:
         line and its error where no anchor was drawn by chance.
     outside : how far the estimate lies outside the sources' range, in standard deviations of their scores; < 0 inside.
     leak : log likelihood ratio that some anchors were remembered, see `numerics.leakage`.
-    surveyed : whether the score is the survey estimate where a model is far outside.
+    surveyed : whether the score moves to the survey estimate outside, so that the survey's interval holds for it.
     """
 
     score: Array

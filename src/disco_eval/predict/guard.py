@@ -19,8 +19,8 @@ def survey_share(sd: Array, se: Array, outside: Array, growth: float, start: flo
     """Share of the survey in the estimates of models that stand ``outside`` (n_models,) the sources' range.
 
     The two are weighed by their errors, ``se`` of the survey and ``sd`` of the process times what the way from
-    ``start`` before the edge makes of it: none well inside, about a third of the survey where an alarm sounds, more
-    than nine tenths one standard deviation outside. Where the sources hold a near duplicate of the model, the process
+    ``start`` before the edge makes of it: none of the survey well inside, a fifth to a half where an alarm sounds,
+    about nine tenths one standard deviation outside. Where the sources hold a near duplicate of the model, the process
     has a small error and keeps its part for longer.
     """
     return part_of(growth * np.maximum(outside + start, 0.0) * sd, se)
