@@ -15,7 +15,7 @@ Array = NDArray[Any]
 ABILITIES = np.linspace(-6.0, 6.0, 121)
 SHARES = (0.1, 0.2, 0.3, 0.4)  # of the anchors that may have leaked
 GUESS = 0.25  # chance of a guess to be right: most questions with choices have four
-_SURE = 5.0  # log likelihood ratio from which a source model is taken for one that guesses
+_SURE = 3.0  # log likelihood ratio from which a source model is taken for one that guesses
 _STEPS = 30
 _LIMIT = 1e-3  # of any probability: one odd answer alone convicts nobody
 
