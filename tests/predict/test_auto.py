@@ -83,6 +83,16 @@ def test_numbers_that_make_no_sense_are_refused(name, value, said):
         Auto.restore(model.config(), state, anchors.ids)
 
 
+@pytest.mark.parametrize("parts", [5, None, "soft", []])
+def test_parts_that_are_no_table_are_no_crash(parts):
+    """Found by changing saved files by the thousand: only errors that the reader of a condensation turns into a line."""
+    source = population()
+    anchors = auto(source, 12, 0)
+    model = Auto().fit(source, anchors)
+    with pytest.raises((FormatError, KeyError, TypeError)):
+        Auto.restore({**model.config(), "parts": parts}, model.state(), anchors.ids)
+
+
 def test_a_spread_of_nothing_is_refused():
     source = population()
     anchors = auto(source, 12, 0)

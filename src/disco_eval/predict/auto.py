@@ -167,7 +167,8 @@ class Auto:
         model = cls(config["guard"], config["grades"])
         model._ids = ids
         model._facts = need(state, "facts", (6 if len(state.get("facts", ())) == 6 else 5,))
-        distance = bool(config["parts"].get("distance"))  # from format 5 on
+        parts = config["parts"]
+        distance = "distance" in parts and bool(parts["distance"])  # from format 5 on
         model._edge = need(state, "edge", (2,)) if distance else None
         model._soft = bool(config["parts"]["soft"])
         n = 3 if model._soft else 1
