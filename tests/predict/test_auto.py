@@ -85,7 +85,7 @@ def test_numbers_that_make_no_sense_are_refused(name, value, said):
 
 @pytest.mark.parametrize("parts", [5, None, "soft", []])
 def test_parts_that_are_no_table_are_no_crash(parts):
-    """Found by changing saved files by the thousand: only errors that the reader of a condensation turns into a line."""
+    """Found by changing saved files: only errors that the reader of a condensation turns into a line."""
     source = population()
     anchors = auto(source, 12, 0)
     model = Auto().fit(source, anchors)
