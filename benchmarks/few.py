@@ -34,12 +34,12 @@ def main() -> None:
             order = np.random.default_rng(run).permutation(r.n_models)
             known, new = r.pick(models=np.sort(order[:n])), r.pick(models=np.sort(order[n : n + 60]))
             anchors = auto(known, given.anchors, run)
-            estimates = [Auto().fit(known, anchors).predict(new.pick(items=anchors.positions))]
-            for plain in (stratified(known, given.anchors, run), uniform(known, given.anchors, run)):
-                estimates.append(new.grades(plain.positions) @ plain.weights)
+            ours = Auto().fit(known, anchors).predict(new.pick(items=anchors.positions))
+            plain = (stratified(known, given.anchors, run), uniform(known, given.anchors, run))
+            estimates = [ours, *(new.grades(items.positions) @ items.weights for items in plain)]
             errors.append([100 * np.abs(e - new.scores()).mean() for e in estimates])
-        (ours, spread, random), se = np.mean(errors, axis=0), np.std(errors, axis=0)[0] / np.sqrt(given.runs)
-        print(f"| {n} | {ours:.2f} | {se:.2f} | {spread:.2f} | {random:.2f} |")
+        (default, spread, random), se = np.mean(errors, axis=0), np.std(errors, axis=0)[0] / np.sqrt(given.runs)
+        print(f"| {n} | {default:.2f} | {se:.2f} | {spread:.2f} | {random:.2f} |")
 
 
 if __name__ == "__main__":
