@@ -6,7 +6,7 @@ import pytest
 from disco_eval import FormatError, Responses, condense
 from disco_eval.numerics.gp import GaussianProcess
 from disco_eval.predict import Auto
-from disco_eval.predict.auto import _excess, _shares
+from disco_eval.predict.mixture import excess, shares
 from disco_eval.select import auto
 from tests.conftest import population
 
@@ -31,9 +31,9 @@ def test_models_of_one_score_have_that_score(select):
 
 def test_the_process_that_knows_a_relative_counts_more():
     claimed = np.array([[0.01, 0.02], [0.02, 0.02]])  # of two processes, for two models
-    shares = _shares(np.array([0.5, 0.5]), np.ones(2), claimed)
-    np.testing.assert_allclose(shares, [[0.8, 0.5], [0.2, 0.5]])
-    boasting = _shares(np.array([0.5, 0.5]), np.array([2.0, 1.0]), claimed)
+    found = shares(np.array([0.5, 0.5]), np.ones(2), claimed)
+    np.testing.assert_allclose(found, [[0.8, 0.5], [0.2, 0.5]])
+    boasting = shares(np.array([0.5, 0.5]), np.array([2.0, 1.0]), claimed)
     np.testing.assert_allclose(boasting[:, 0], [0.5, 0.5])  # it errs twice as much as it claims
 
 
@@ -41,7 +41,7 @@ def test_a_twin_among_the_sources_is_no_proof_of_knowledge():
     """Every source uploaded twice: left out without its twin, a process's errors are as large as they are."""
     grades = np.repeat(rising(np.linspace(-2, 2, 30)), 2, axis=0)
     process = GaussianProcess.fit(grades[:, :60], grades[:, :60].mean(axis=1), grades.mean(axis=1))
-    (alone,), (with_twin,) = _excess([process], np.arange(60)), _excess([process], np.repeat(np.arange(30), 2))
+    (alone,), (with_twin,) = excess([process], np.arange(60)), excess([process], np.repeat(np.arange(30), 2))
     assert alone < 0.6 < with_twin
 
 

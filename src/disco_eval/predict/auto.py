@@ -18,17 +18,15 @@ from ..responses import Responses
 from ..select.anchors import Anchors
 from .base import Array, Arrays, Config, check_answers, clip, need
 from .guard import GROWTH, START, older_share, survey_share
+from .mixture import LEAST_EXCESS, MOST_EXCESS, excess, mixture, shares
 from .signature import signature
 
 FEWEST_SOURCES = 8
 MOST_SOURCES = 1000  # that a process learns from: its work grows with their cube, what they add hardly at all
 WIDEST = 20_000  # numbers in a signature, above which the label's probability stands for all choices
 _EDGE = (0.05, 0.95)  # quantiles of the source scores between which a target counts as inside their range
-_PULL = 0.1  # how strongly the shares of the processes are drawn to equal ones, in models per model
-_LEAST_EXCESS = 0.5  # ratio of an error to what was claimed: sources that know each other make it too small
-_LEAST_SD = 1e-6  # of an error, that none is divided by 0
-_LEAST_SPREAD = 1e-6  # of the source scores, for the same reason
-_MOST = 1e3  # that a saved number of the guard, or such a ratio, can be
+_LEAST_SPREAD = 1e-6  # of the source scores, that nothing is divided by 0
+_MOST = 1e3  # that a saved number of the guard can be
 _GRADES = 0.3  # weight of the grades beside the probabilities, which are much smaller
 
 
@@ -96,17 +94,17 @@ class Auto:
         self._soft = known.probs is not None and known.items.label is not None and not self.grades
         self._processes = _fit_processes(known, scores, self._soft)
         errors, sds = _stacked([p.left_out(families) for p in self._processes])
-        self._mix = _mixture(errors)
-        self._excess: Array | None = _excess(self._processes, with_copies(np.arange(len(rows)), answers))
-        shares = _shares(self._mix, self._excess, sds)
-        error, sd = (shares * errors).sum(axis=0), (shares * sds).sum(axis=0)
+        self._mix = mixture(errors)
+        self._excess: Array | None = excess(self._processes, with_copies(np.arange(len(rows)), answers))
+        each = shares(self._mix, self._excess, sds)
+        error, sd = (each * errors).sum(axis=0), (each * sds).sum(axis=0)
         self._line = _fit_line(source, anchors, known.grades(), scores)
         self._survey = _fit_survey(source, anchors, known.grades(), scores)
         self._leakage = Leakage.fit(known.grades(), scores)
         low, high = np.quantile(scores, _EDGE)
         spread = max(float(scores.std()), _LEAST_SPREAD)
         line_error = scores - self._line.predict(known.grades())
-        inflate = max(float(np.sqrt(np.mean((error / sd) ** 2))), _LEAST_EXCESS)
+        inflate = max(float(np.sqrt(np.mean((error / sd) ** 2))), LEAST_EXCESS)
         self._facts = np.array([low, high, spread, inflate, float(np.sqrt(np.mean(line_error**2)))])
         self._edge: Array | None = np.array([GROWTH, START])
         return self
@@ -146,8 +144,8 @@ class Auto:
         means, sds = _stacked([p.predict(*view) for p, view in zip(self._processes, views, strict=True)])
         if self._excess is None:  # formats 1 to 4
             return self._mix @ means, self._mix @ sds
-        shares = _shares(self._mix, self._excess, sds)
-        return (shares * means).sum(axis=0), (shares * sds).sum(axis=0)
+        each = shares(self._mix, self._excess, sds)
+        return (each * means).sum(axis=0), (each * sds).sum(axis=0)
 
     def config(self) -> Config:
         parts = {"soft": self._soft, "survey": self._survey is not None, "distance": self._edge is not None}
@@ -196,7 +194,7 @@ class Auto:
                 return "the arrays of a process differ in length"
         if self._edge is not None and not (self._edge.min() >= 0 and self._edge.max() <= _MOST):
             return "the numbers of the edge are out of bounds"
-        if self._excess is not None and not ((self._excess >= _LEAST_EXCESS) & (self._excess <= _MOST)).all():
+        if self._excess is not None and not ((self._excess >= LEAST_EXCESS) & (self._excess <= MOST_EXCESS)).all():
             return "the processes' errors are out of bounds"
         if self._mix.min() < 0 or not 0.5 < self._mix.sum() < 2:
             return "the shares of the processes are no shares"
@@ -231,44 +229,6 @@ def _views(answers: Responses, soft: bool) -> list[tuple[Array, Array]]:
     X = np.concatenate(parts, axis=1)
     beside = np.concatenate([X, np.sqrt(_GRADES) * grades], axis=1)
     return [(X, label.mean(axis=1)), (beside, grades.mean(axis=1)), (grades, grades.mean(axis=1))]
-
-
-def _mixture(errors: Array) -> Array:
-    """Shares of the processes, (n_processes,), >= 0, sum 1, from their left-out errors, (n_processes, n_models).
-
-    Least squares of the mixed error, drawn towards equal shares as if by a tenth as many models: where probabilities
-    mislead (uncalibrated classifiers) the grades decide, where they help they keep their part (stacking;
-    Breiman, 1996).
-    """
-    n = len(errors)
-    if n == 1:
-        return np.ones(1)
-    from scipy.optimize import nnls
-
-    scale = float(np.sqrt((errors**2).mean())) or 1.0
-    pull = np.sqrt(_PULL * errors.shape[1]) * scale
-    sure = 1e3 * pull  # weight of the condition that shares sum to 1
-    rows = np.concatenate([errors.T, pull * np.eye(n), np.full((1, n), sure)])
-    wanted = np.concatenate([np.zeros(errors.shape[1]), np.full(n, pull / n), [sure]])
-    shares = nnls(rows, wanted)[0]
-    return np.asarray(shares / shares.sum())
-
-
-def _excess(processes: list[GaussianProcess], copies: Array) -> Array:
-    """How much larger each process's errors on sources left out (with their copies) are than it claims, (n,)."""
-    alone = [p.left_out(copies) for p in processes]
-    found = [float(np.sqrt(np.mean((e / sd) ** 2))) for e, sd in alone]
-    return np.asarray(np.clip(found, _LEAST_EXCESS, _MOST))
-
-
-def _shares(mix: Array, excess: Array, sds: Array) -> Array:
-    """Shares of the processes in every model's estimate, (n_processes, n_models), sum 1; ``sds`` (the same) they claim.
-
-    Those of all models, ``mix`` (n_processes,), times the inverse variance for this one: the process that knows a near
-    relative of it counts more.
-    """
-    shares = mix[:, None] / np.maximum(excess[:, None] * sds, _LEAST_SD) ** 2
-    return np.asarray(shares / shares.sum(axis=0))
 
 
 def _stacked(both: list[tuple[Array, Array]]) -> tuple[Array, Array]:
