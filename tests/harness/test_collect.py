@@ -109,3 +109,8 @@ def test_another_evaluation_is_not_taken_for_the_one_asked(tmp_path):
 def test_two_collections_into_one_folder_do_not_meet(tmp_path):
     with alone(tmp_path), pytest.raises(DiscoError, match="another process is writing to"):
         list(collect(["a"], Plan("t", tmp_path), progress=lambda *_: None))
+
+
+def test_names_that_lm_eval_would_cut_are_refused(tmp_path):
+    with pytest.raises(DiscoError, match="'runs/a,b' holds a comma"):
+        list(collect(["runs/a,b"], Plan("t", tmp_path), progress=lambda *_: None))

@@ -16,7 +16,7 @@ from disco_eval.hub import is_repo
 from disco_eval.numerics.forest import Trees
 from tests.cli.test_cli import disco, refused
 from tests.conftest import population
-from tests.harness.conftest import DISCO
+from tests.harness.conftest import DISCO, run
 from tests.harness.hub_server import stand_in
 
 
@@ -66,6 +66,12 @@ def test_what_reads_as_a_repository(tmp_path, monkeypatch):
     assert not is_repo("me/toy-12")
     for name in ("toy-12", "/a/b", "../a", "a/b/c", "a/b c"):
         assert not is_repo(name)
+
+
+@pytest.mark.parametrize("name", ["mmlu-100", "me/", "a/b/c", "me/mmlu 100"])
+def test_what_is_no_repository_is_not_asked_for(saved, name):
+    line = run(DISCO, "pull", name, "--out", saved / "pulled", status=2).stderr.splitlines()[-1]
+    assert line == f"disco: '{name}' is no condensation on the hub: expected USER/NAME, as in me/mmlu-100"
 
 
 def test_damaged_condensations_are_not_shared(saved):

@@ -18,6 +18,7 @@ from ..files import alone, written
 from ..io.lm_eval import find_runs
 from ..io.records import in_layout
 from ..resources import dask_client
+from .run import pretrained
 
 Progress = Callable[[str, int, int], None]
 
@@ -60,7 +61,7 @@ class Plan:
     def job(self, name: str) -> Job:
         """The evaluation of one model, named as in ``pretrained=NAME``."""
         folder = self.runs / "".join(c if c.isalnum() or c in "-._" else "_" for c in name)
-        args = ",".join(filter(None, (f"pretrained={name}", self.model_args)))
+        args = pretrained(name, self.model_args)
         command = [
             sys.executable,
             "-m",

@@ -22,6 +22,13 @@ RESULTS = "results_anchors.json"
 BATCH = 32  # documents between two writes: what a killed run loses at most
 
 
+def pretrained(name: object, more: str = "") -> str:
+    """lm_eval's arguments for a model, ``pretrained=NAME`` and more; DiscoError where it would misread them."""
+    if "," in str(name):
+        raise DiscoError(f"'{name}' holds a comma, at which lm_eval ends an argument; rename it")
+    return ",".join(filter(None, (f"pretrained={name}", more)))
+
+
 def load_model(model: str, model_args: str, batch_size: int | str | None = None, device: str | None = None) -> Any:
     """A model of any type that lm_eval knows (``hf``, ``vllm``, ...), with its own arguments.
 

@@ -14,7 +14,7 @@ from ..condensation import Condensation, Estimate
 from ..errors import DiscoError, FormatError
 from ..files import new_file
 from .prompts import AnchorTask, Settings, anchor_tasks
-from .run import load_model, run_anchors
+from .run import load_model, pretrained, run_anchors
 
 TABLE = "checkpoints.csv"
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
@@ -72,8 +72,7 @@ class Watch:
         for checkpoint in self.waiting():
             started = time.perf_counter()
             try:
-                args = ",".join(filter(None, (f"pretrained={checkpoint}", self.model_args)))
-                lm = load_model(self.model, args, self.batch_size, self.device)
+                lm = load_model(self.model, pretrained(checkpoint, self.model_args), self.batch_size, self.device)
                 tasks = tasks or list(anchor_tasks(self.condensation, self.settings, lm))
                 answers = run_anchors(
                     self.condensation, lm, self.out / "answers" / checkpoint.name, name=checkpoint.name, tasks=tasks
