@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("responses", nargs="+")
     parser.add_argument("--anchors", default="30,100")
     parser.add_argument("--runs", type=int, default=24)
-    parser.add_argument("--split", help="one of them alone")
+    parser.add_argument("--split", choices=("random", "family", "top 10 %", "top 30 %"), help="one of them alone")
     given = parser.parse_args()
     errors: dict[tuple[str, str], list[float]] = {}
     noise: dict[tuple[str, str], float] = {}

@@ -242,3 +242,22 @@ def test_comparing_is_a_method_too():
     small = condense(everyone.pick(models=slice(0, 50)), 30, rng=0, curve=False)
     a, b = (everyone.pick(models=slice(k, k + 1)) for k in (51, 52))
     assert small.compare(a, b, margin=0.02) == de.compare(small, a, b, margin=0.02)
+
+
+def test_copies_of_a_source_sit_in_one_fold():
+    """The same upload under two names, kinship unknown: the validation estimates neither from the other."""
+    r = population()
+    twice = np.repeat(np.arange(r.n_models), 2)
+    names = [f"{r.models.ids[k]}-{j % 2}" for j, k in enumerate(twice)]
+    c = condense(Responses.from_correct(names, r.items, r.grades()[twice]), 12, rng=0, curve=False)
+    fold = c.validation.fold[np.argsort(c.sources.models.ids)].reshape(-1, 2)
+    assert (fold[:, 0] == fold[:, 1]).all()
+    assert len(set(fold[:, 0])) > 1
+
+
+def test_models_that_fail_everywhere_are_no_copies():
+    """Five of twelve sources without a right answer."""
+    grades = np.random.default_rng(0).integers(0, 2, (12, 300)).astype(float)
+    grades[:5] = 0
+    c = condense(Responses.from_correct([f"m{k}" for k in range(12)], [f"i{k}" for k in range(300)], grades), 30, rng=0)
+    assert np.isfinite(c.validation.mae)

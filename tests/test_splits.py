@@ -113,20 +113,44 @@ def test_folds_keep_copies_of_a_model_together():
     """Ten models of four names each, kinship unknown; without copies nothing changes."""
     models = Models([f"m{k:02d}" for k in range(40)])
     rng = np.random.default_rng(0)
-    answers = rng.integers(0, 2, (10, 50))
     original = np.arange(40) % 10
-    for fit, out in splits.folds(models, 4, 0, answers=answers[original]):
+    answers = rng.integers(0, 2, (10, 50))[original]
+    for fit, out in splits.folds(models, 4, 0, answers=answers):
         assert not set(original[fit]) & set(original[out])
     order = rng.permutation(40)
     shuffled = Models(models.ids[order])
     for (_, a), (_, b) in zip(
-        splits.folds(models, 4, 0, answers=answers[original]),
-        splits.folds(shuffled, 4, 0, answers=answers[original][order]),
-        strict=True,
+        splits.folds(models, 4, 0, answers=answers), splits.folds(shuffled, 4, 0, answers=answers[order]), strict=True
     ):
         assert set(models.ids[a]) == set(shuffled.ids[b])
-    for (_, a), (_, b) in zip(
-        splits.folds(models, 4, 0), splits.folds(models, 4, 0, answers=rng.random((40, 50))), strict=True
-    ):
+    plain = list(splits.folds(models, 4, 0))
+    for (_, a), (_, b) in zip(plain, splits.folds(models, 4, 0, answers=rng.random((40, 50))), strict=True):
         np.testing.assert_array_equal(a, b)
-    assert len(list(splits.folds(models, 4, 0, answers=np.zeros((40, 50))))) == 4  # all alike: as if none were
+
+
+def test_what_is_no_sign_of_a_copy():
+    """Models that fail everywhere, and answers that more than a fold of the models gave."""
+    models = Models([f"m{k:02d}" for k in range(40)])
+    plain = list(splits.folds(models, 5, 0))
+    rng = np.random.default_rng(0)
+    failing = rng.integers(0, 2, (40, 50))
+    failing[:30] = 0
+    common = rng.integers(0, 2, (40, 50))
+    common[:9] = common[0]
+    for answers in (failing, common):
+        for (_, a), (_, b) in zip(plain, splits.folds(models, 5, 0, answers=answers), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_copies_do_not_join_families():
+    """Models of nine families gave the answers of a model of the next, and one without family those of f0."""
+    family = [*np.repeat([f"f{k}" for k in range(10)], 4).tolist(), ""]
+    models = Models([f"m{k:02d}" for k in range(41)], family=family)
+    answers = np.random.default_rng(0).integers(0, 2, (41, 50))
+    for k in range(9):
+        answers[4 * k + 5] = answers[4 * k]
+    answers[40] = answers[2]
+    for fit, out in splits.folds(models, 10, 0, answers=answers):
+        assert not set(models.family[fit]) & set(models.family[out]) - {""}
+        assert len(out) == 4 + (40 in out)
+        assert (40 in out) == (2 in out)

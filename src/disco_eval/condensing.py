@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import __version__
 from .calibration import Recipe, cross_validate, fit_subtasks
@@ -21,13 +20,11 @@ from .resources import memory_bound
 from .responses import Responses
 from .select import Anchors
 from .select.reserve import Reserve, draw_reserve
-from .splits import folds
+from .splits import folds, telling_answers
 
-Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
 
 FEWEST_SOURCES = 10
-TELLING = 300  # items, at most, by which copies of a model are told
 
 
 def condense(
@@ -129,7 +126,7 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
     # children are told apart by their place, so what comes later in this list does not change what came before
     children = np.random.default_rng(run.rng).spawn(3 + run.n_folds)
     final, for_folds, for_fold, for_reserve = children[0], children[1], children[2:-1], children[-1]
-    parts = list(folds(responses.models, run.n_folds, for_folds, answers=_some_grades(responses)))
+    parts = list(folds(responses.models, run.n_folds, for_folds, answers=telling_answers(responses)))
     run.tell("condensing", 0, len(parts) + 1)
     shared = recipe.share(responses, parts)
     if old is None:
@@ -187,12 +184,6 @@ def _provenance(
         **({"anchors_of": old.provenance.get("anchors_of", old.provenance.get("created"))} if old else {}),
         **({"responses": responses.provenance} if responses.provenance else {}),
     }
-
-
-def _some_grades(responses: Responses) -> Array:
-    """Grades on a few hundred items, by which copies of a model are told, (n_models, k)."""
-    steps = np.linspace(0, responses.n_items - 1, min(TELLING, responses.n_items)).round().astype(np.int64)
-    return responses.grades(steps)
 
 
 def _tell_fold(tell: Progress, n_folds: int, done: int) -> None:

@@ -24,6 +24,7 @@ def download(
 
     Only the three files of a condensation are fetched, never code. Raises DiscoError with what the hub answered.
     """
+    _check_name(repo)
     hub = _hub()
     try:
         folder = hub.snapshot_download(repo, revision=revision, token=token, local_dir=out, allow_patterns=list(FILES))
@@ -41,8 +42,7 @@ def upload(
     message: str = "Add a condensation",
 ) -> str:
     """Send a condensation's three files to the hub in one commit and return the address; a new repository is made."""
-    if not _REPO.fullmatch(repo):
-        raise DiscoError(f"'{repo}' is no name on the hub; write USER/NAME")
+    _check_name(repo)
     hub = _hub()
     api = hub.HfApi(token=token)
     try:
@@ -51,6 +51,11 @@ def upload(
     except Exception as e:  # the client raises its own, requests' and the system's errors
         raise DiscoError(f"'{folder}' cannot be sent to '{repo}': {_why(e)}") from None
     return str(address)
+
+
+def _check_name(repo: str) -> None:
+    if not _REPO.fullmatch(repo):
+        raise DiscoError(f"'{repo}' is no name on the hub; write USER/NAME")
 
 
 def _hub() -> Any:

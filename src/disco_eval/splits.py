@@ -16,6 +16,8 @@ from .responses import Models, Responses
 
 Array = NDArray[Any]
 
+TELLING = 300  # items, at most, by which copies of a model are told
+
 
 @dataclass(frozen=True, eq=False)
 class Split:
@@ -131,15 +133,15 @@ def folds(
 
     ``by="family"`` or ``"base"`` keeps groups together, so that what is left out has no near duplicate in what is
     fitted on; ``"none"`` ignores kinship; ``"auto"`` takes families if at least ``n_folds`` are known for most models,
-    else base models, else none. Models that gave the same ``answers`` (n_models, k), one upload under two names, stay
-    together too. The folds do not depend on the order of the models.
+    else base models, else none. Models of no known kin that gave the same ``answers`` (n_models, k) as another, one
+    upload under two names, stay with it. The folds do not depend on the order of the models.
     """
     draw = np.random.default_rng(rng)
     by = fold_groups(models, n_folds) if by == "auto" else by
     group = models.ids if by == "none" else _groups(models, by)
     group = np.where(group == "", models.ids, group)
     if answers is not None:
-        group = _joined(group, with_copies(group, answers))
+        group = np.unique(group)[with_copies(group, answers, len(group) // n_folds)]
     names, member = np.unique(group, return_inverse=True)
     fold_of = np.empty(len(names), dtype=np.int64)
     size = np.bincount(member)
@@ -155,13 +157,10 @@ def folds(
             yield np.flatnonzero(~out), np.flatnonzero(out)
 
 
-def _joined(group: Array, label: Array) -> Array:
-    """Groups of the same label under the first of their names; as they were where that would leave one group."""
-    order = np.argsort(group, kind="stable")
-    numbers, first = np.unique(label[order], return_index=True)
-    if len(numbers) == 1:
-        return group
-    return np.asarray(group[order][first][np.searchsorted(numbers, label)])
+def telling_answers(responses: Responses) -> Array:
+    """Grades on up to `TELLING` items, by which copies of a model are told, (n_models, k)."""
+    steps = np.linspace(0, responses.n_items - 1, min(TELLING, responses.n_items)).round().astype(np.int64)
+    return responses.grades(steps)
 
 
 def fold_groups(models: Models, n_folds: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
@@ -35,6 +36,7 @@ def run(*command: object, cwd: Path | None = None, status: int = 0) -> subproces
     if module:
         if not _warm:
             _warm.append(Warm(OFFLINE))
+            atexit.register(_warm[0].close)
         done = _warm[0].run(module, words[1:] if words[0] == DISCO else words[3:], cwd)
     else:
         done = subprocess.run(words, capture_output=True, text=True, cwd=cwd, env=OFFLINE)
@@ -42,13 +44,6 @@ def run(*command: object, cwd: Path | None = None, status: int = 0) -> subproces
     if command[0] == DISCO:
         check(command[1:], done.stdout)
     return done
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _cool():
-    yield
-    while _warm:
-        _warm.pop().close()
 
 
 @pytest.fixture(scope="session")

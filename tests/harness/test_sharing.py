@@ -68,10 +68,10 @@ def test_what_reads_as_a_repository(tmp_path, monkeypatch):
         assert not is_repo(name)
 
 
-@pytest.mark.parametrize("name", ["mmlu-100", "me/", "a/b/c", "me/mmlu 100"])
+@pytest.mark.parametrize("name", ["mmlu-100", "me/", "a/b/c", "me/mmlu 100", "../foo", "me/mmlu,100"])
 def test_what_is_no_repository_is_not_asked_for(saved, name):
     line = run(DISCO, "pull", name, "--out", saved / "pulled", status=2).stderr.splitlines()[-1]
-    assert line == f"disco: '{name}' is no condensation on the hub: expected USER/NAME, as in me/mmlu-100"
+    assert line == f"disco: '{name}' is no name on the hub; write USER/NAME"
 
 
 def test_damaged_condensations_are_not_shared(saved):

@@ -34,8 +34,9 @@ class Warm:
         with tempfile.TemporaryDirectory() as folder:
             files = [str(Path(folder) / name) for name in ("out", "err")]
             job = {"module": module, "arguments": arguments, "cwd": str(cwd or Path.cwd()), "files": files}
-            self._server.stdin.write(json.dumps(job) + "\n")
-            self._server.stdin.flush()
+            with contextlib.suppress(BrokenPipeError):  # it is gone, as the missing answer says too
+                self._server.stdin.write(json.dumps(job) + "\n")
+                self._server.stdin.flush()
             status = self._server.stdout.readline()
             if not status:
                 raise RuntimeError(f"the warm process ended with status {self._server.wait()}")

@@ -65,3 +65,8 @@ def test_where_no_source_guesses_a_few_remembered_hard_items_are_no_guesses():
         row[rng.choice(100, 20, replace=False)] = 1.0
     threshold = np.quantile(fitted.evidence(clean), 0.95)
     assert (fitted.evidence(leaked) > threshold).mean() > 0.9
+
+
+def test_the_luckiest_of_many_honest_models_is_no_guesser():
+    grades, _, _, _ = rasch(2000, 100, seed=5)
+    assert not len(Leakage.fit(grades, grades.mean(axis=1)).guess)

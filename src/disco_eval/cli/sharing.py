@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -48,8 +47,6 @@ def pull(
     from ..errors import DiscoError
     from ..hub import download
 
-    if not re.fullmatch(r"[^/\s]+/[^/\s]+", repo):
-        raise DiscoError(f"'{repo}' is no condensation on the hub: expected USER/NAME, as in me/mmlu-100")
     target = out or Path(repo.rpartition("/")[2])
     if target.exists():
         raise DiscoError(f"'{target}' exists already; choose another --out")

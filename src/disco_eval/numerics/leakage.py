@@ -15,7 +15,7 @@ Array = NDArray[Any]
 ABILITIES = np.linspace(-6.0, 6.0, 121)
 SHARES = (0.1, 0.2, 0.3, 0.4)  # of the anchors that may have leaked
 GUESS = 0.25  # chance of a guess to be right: most questions with choices have four
-_SURE = 3.0  # log likelihood ratio from which a source model is taken for one that guesses
+_SURE = 2.0  # how much likelier than any ability a guess must make a source, times the number of sources
 _STEPS = 30
 _LIMIT = 1e-3  # of any probability: one odd answer alone convicts nobody
 
@@ -56,7 +56,8 @@ class Leakage:
             intercept = np.clip(intercept + (ss * up_level - si * up_slope) / (ss * ii - si**2), -7.0, 7.0)
         known = cls(slope, intercept)
         guesses = known._by_guessing(grades, GUESS) - known._by_ability(grades, 0.0)
-        return cls(slope, intercept, np.array([GUESS]) if (guesses > _SURE).any() else np.zeros(0))
+        sure = np.log(_SURE * len(grades))  # the luckiest of many honest sources looks like one that guesses
+        return cls(slope, intercept, np.array([GUESS]) if (guesses > sure).any() else np.zeros(0))
 
     def evidence(self, grades: Array) -> Array:
         """Log likelihood ratio that a share of the anchors was remembered, (n_models,), from grades (n_models, k).

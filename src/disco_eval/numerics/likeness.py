@@ -31,18 +31,22 @@ def effective_number(grades: Array) -> float:
     return float((1 / np.clip(1 - 2 * apart / typical, 0.0, 1.0).sum(axis=1, dtype=np.float64)).sum())
 
 
-def with_copies(groups: Array, answers: Array) -> Array:
-    """The groups ``groups`` (n,) of models, joined where models of several gave the same ``answers`` (n, k) to all.
+def with_copies(groups: Array, answers: Array, most: int) -> Array:
+    """Groups of models, (n,), joined by those whose kin is unknown and who gave the same ``answers`` (n, k) as another.
 
-    The same model uploaded twice under two names tells nothing about a model that has no twin. Returns numbers, (n,).
+    The same model uploaded twice under two names tells nothing about a model that has no twin. A model alone in its
+    group joins its copies, those of a known family first; families stay apart. Answers that are all the same (a model
+    that fails everywhere), and those of more than ``most`` models, are no sign of a copy. Returns positions in the
+    sorted names of the groups.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    n = len(groups)
-    _, kin = np.unique(groups, return_inverse=True)
-    _, copy = np.unique(answers, axis=0, return_inverse=True)
-    nodes = n + n  # a model is one of a group and of a set of copies; both are nodes
-    edges = coo_array((np.ones(n), (kin, n + copy.reshape(-1))), shape=(nodes, nodes))
-    label = connected_components(edges, directed=False)[1]
-    return np.asarray(label[kin])
+    names, group = np.unique(groups, return_inverse=True)
+    alone = np.bincount(group, minlength=len(names))[group] == 1
+    tells = answers.min(axis=1) < answers.max(axis=1)
+    _, copy, size = np.unique(answers, axis=0, return_inverse=True, return_counts=True)
+    copy = copy.reshape(-1)
+    for c in np.flatnonzero((size > 1) & (size <= most)):
+        same = np.flatnonzero((copy == c) & tells)
+        strays, settled = same[alone[same]], same[~alone[same]]
+        if len(same) > 1 and len(strays):
+            group[strays] = group[settled if len(settled) else strays].min()
+    return group

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..numerics.rng import Seed
 from ..numerics.survey import FEWEST, Survey
 from ..responses import Responses
 from ..select.anchors import Anchors
+from ..splits import telling_answers
 from .base import Array, Arrays, Config, check_answers, clip, need
 from .guard import GROWTH, START, older_share, survey_share
 from .mixture import LEAST_EXCESS, MOST_EXCESS, excess, mixture, shares
@@ -88,14 +90,14 @@ class Auto:
             )
         known, scores = source.pick(items=anchors.positions), source.scores()
         rows = _evenly(known.models.ids, scores)
-        answers = known.pick(models=rows).grades()
-        families = with_copies(source.models.groups()[rows], answers)
+        copies = partial(with_copies, answers=telling_answers(source)[rows], most=len(rows) // 5)
+        families = copies(source.models.groups()[rows])
         self._ids = anchors.ids
         self._soft = known.probs is not None and known.items.label is not None and not self.grades
         self._processes = _fit_processes(known, scores, self._soft)
         errors, sds = _stacked([p.left_out(families) for p in self._processes])
         self._mix = mixture(errors)
-        self._excess: Array | None = excess(self._processes, with_copies(np.arange(len(rows)), answers))
+        self._excess: Array | None = excess(self._processes, copies(np.arange(len(rows))))
         each = shares(self._mix, self._excess, sds)
         error, sd = (each * errors).sum(axis=0), (each * sds).sum(axis=0)
         self._line = _fit_line(source, anchors, known.grades(), scores)
@@ -200,6 +202,8 @@ class Auto:
             return "the shares of the processes are no shares"
         if not _LEAST_SPREAD <= self._facts[2] <= 1:
             return "the spread of the source scores is out of bounds"
+        if not 0 <= self._facts[3] <= MOST_EXCESS:
+            return "the size of the errors is out of bounds"
         guess = self._leakage.guess
         if len(guess) > 1 or not ((guess >= 0) & (guess <= 1)).all():
             return "the chance of a guess is no probability"
