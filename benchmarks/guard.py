@@ -13,10 +13,31 @@ import argparse
 import numpy as np
 from anchors import scenes  # beside this file
 
+from disco_eval import Responses
 from disco_eval.io import open_answers
 from disco_eval.predict import Auto
 from disco_eval.predict.guard import GROWTH, START, older_share, survey_share
 from disco_eval.select import auto, stratified
+
+
+def estimates(known: Responses, new: Responses, n: int, run: int) -> dict[str, np.ndarray]:
+    """What the parts of the default, two guards and plain means say of every new model."""
+    anchors, spread = auto(known, n, run), stratified(known, n, run)
+    answers = new.pick(items=anchors.positions)
+    said = Auto().fit(known, anchors).assess(answers)
+    sd, se = said.process_sd, said.survey_se
+    shares = {
+        "process alone": np.zeros(len(sd)),
+        "survey alone": np.ones(len(sd)),
+        "the guard of format 4": older_share(sd, se, said.outside, np.zeros(0)),
+        "the default": survey_share(sd, se, said.outside, GROWTH, START),
+    }
+    return {
+        **{name: said.process + share * (said.survey - said.process) for name, share in shares.items()},
+        "ability line": said.line,
+        "plain mean": answers.grades() @ anchors.weights,
+        "plain mean, items by difficulty": new.grades(spread.positions) @ spread.weights,
+    }
 
 
 def main() -> None:
@@ -36,21 +57,8 @@ def main() -> None:
                 for split, source, target in scenes(r, run):
                     if given.split not in (None, split):
                         continue
-                    known, new = r.pick(models=source), r.pick(models=target)
-                    anchors = auto(known, n, run)
-                    answers = new.pick(items=anchors.positions)
-                    said = Auto().fit(known, anchors).assess(answers)
-                    sd, se = said.process_sd, said.survey_se
-                    pulled = {
-                        "process alone": np.zeros(len(sd)),
-                        "survey alone": np.ones(len(sd)),
-                        "the guard of format 4": older_share(sd, se, said.outside, np.zeros(0)),
-                        "the default": survey_share(sd, se, said.outside, GROWTH, START),
-                    }
-                    ways = {name: said.process + w * (said.survey - said.process) for name, w in pulled.items()}
-                    spread = stratified(known, n, run)
-                    ways |= {"ability line": said.line, "plain mean": answers.grades() @ anchors.weights}
-                    ways["plain mean, items by difficulty"] = new.grades(spread.positions) @ spread.weights
+                    new = r.pick(models=target)
+                    ways = estimates(r.pick(models=source), new, n, run)
                     for name, value in ways.items():
                         error = 100 * float(np.abs(np.clip(value, 0, 1) - new.scores()).mean())
                         here.setdefault((name, split), []).append(error)

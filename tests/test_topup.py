@@ -127,7 +127,7 @@ def test_what_is_asked_and_what_is_missing(small):
     r = population(40, 200)
     only = r.align(small.anchors.ids)
     with pytest.raises(
-        AlignmentError, match=r"no answer for 12 of the 12 more items of 'toy': .*disco anchors --more 12"
+        AlignmentError, match=r"no answer for 12 of the 12 more items of 'toy': .*disco anchors DIR --more 12"
     ):
         small.estimate(only, more=12)
     with pytest.raises(ValidationError, match=r"1000 more items were asked for; the condensation keeps 80 in reserve"):

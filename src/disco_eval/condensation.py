@@ -230,7 +230,7 @@ class Condensation:
         if len(missing):
             raise AlignmentError(
                 f"no answer for {len(missing)} of the {more} more items of '{self.benchmark}': {some(missing)}. "
-                f"Evaluate the models on all that 'disco anchors --more {more}' lists."
+                f"Evaluate the models on all that 'disco anchors DIR --more {more}' lists."
             )
         further = answers.align(items.ids)
         same_questions(items, further.items, f"'{self.benchmark}'")

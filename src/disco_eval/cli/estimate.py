@@ -140,7 +140,8 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
         print(f"Rests on {k} more items, drawn by chance, where a model is alarmed or that is sharper.")
     if (k := more_wanted(c, estimates)) > 0:
         print(
-            f"{k} more items would give an estimate that holds for models unlike the sources: disco anchors --more {k}"
+            f"{k} more items would give an estimate that holds for models unlike the sources; "
+            f"disco anchors DIR --more {k} lists them"
         )
 
 
