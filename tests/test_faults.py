@@ -1,5 +1,6 @@
 """Whatever happens to a process or a disk, what is there is the old state or the new one. In full: tests/faults.py."""
 
+import asyncio
 import errno
 import resource
 import subprocess
@@ -7,6 +8,8 @@ import sys
 
 import numpy as np
 import pytest
+import zarr
+from zarr.storage import LocalStore
 
 import disco_eval as de
 from disco_eval import DiscoError, open_responses
@@ -145,3 +148,30 @@ def test_what_cannot_be_read_is_one_clear_line(tmp_path, name):
     done = subprocess.run([DISCO, "info", name], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_failed_write_is_over_before_its_folder_is_given_back(tmp_path, monkeypatch):
+    """Zarr writes chunks side by side: the others are still under way when one of them fails."""
+    original, late = LocalStore.set, []
+
+    async def set_(self, key, value, *more):
+        if "probs/c" not in key:
+            return await original(self, key, value, *more)
+        if not late:
+            late.append("failed")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        await asyncio.sleep(0.3)
+        await original(self, key, value, *more)
+        late.append(key)
+
+    monkeypatch.setattr(LocalStore, "set", set_)
+
+    def fill():
+        with new_folder(tmp_path / "s.zarr", "zarr.json") as draft:
+            group = zarr.open_group(str(draft), mode="w", zarr_format=3)
+            group.create_array("probs", shape=(8,), chunks=(1,), dtype="f8")[:] = np.ones(8)
+
+    with pytest.raises(DiscoError, match="No space left"):
+        fill()
+    assert len(late) == 8, "the others were not under way"
+    assert list(tmp_path.iterdir()) == []

@@ -68,12 +68,35 @@ def new_file(path: str | Path) -> Iterator[Path]:
 def written(target: Path) -> Iterator[None]:
     """Turn the system's refusals to write (a full disk, no permission) into one line."""
     try:
-        yield
+        with _settled():
+            yield
     except OSError as e:
         if e.errno is None:
             raise
         why = e.strerror or errno.errorcode.get(e.errno, "unknown reason")
         raise DiscoError(f"'{target}' could not be written ({why}); what was there before is as it was") from None
+
+
+@contextmanager
+def _settled() -> Iterator[None]:
+    """Go on after a failure only when nothing is being written any more.
+
+    Zarr writes many chunks at once, and where one fails it raises at once and leaves the others to themselves: they
+    would still write into a folder that is being removed, or that another process now holds.
+    """
+    try:
+        yield
+    except BaseException:
+        if (zarr := sys.modules.get("zarr.core.sync")) is not None:
+            zarr.sync(_others())
+        raise
+
+
+async def _others() -> None:
+    """Wait for all other tasks of the loop that runs this one, whatever becomes of them."""
+    import asyncio
+
+    await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
 
 
 @contextmanager
