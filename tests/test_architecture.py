@@ -10,8 +10,8 @@ import disco_eval
 SRC = Path(disco_eval.__file__).parent
 LAYERS = [
     ["errors"], ["files", "hub", "resources"], ["numerics"], ["axes"], ["checks"], ["responses"], ["layout"], ["store"],
-    ["appending", "joining"], ["io", "splits"], ["select"],
-    ["predict"], ["calibration", "topup"], ["condensation"], ["condensing"], ["card", "comparison"], ["artifact"],
+    ["appending", "joining"], ["io", "splits"], ["select"], ["predict"], ["recipe"], ["relatives"],
+    ["calibration", "topup"], ["condensation"], ["condensing"], ["card", "comparison"], ["artifact"],
     ["studies"], ["integrity"], ["harness"], ["report"], ["cli"], ["__main__"],
 ]  # fmt: skip
 RANK = {name: k for k, layer in enumerate(LAYERS) for name in layer}

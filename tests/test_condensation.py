@@ -103,7 +103,7 @@ def test_probabilities_serve_a_condensation_of_grades():
 
 def test_the_validation_is_what_it_says():
     """The out-of-fold estimates again, step by step: anchors and model made without the fold."""
-    from disco_eval.calibration import Recipe
+    from disco_eval.recipe import Recipe
 
     r = population()
     c = condense(r, 12, select="jsd", predict="ridge", rng=7, n_folds=4)

@@ -2,7 +2,7 @@
 
 ``FORMAT`` is the number of the layout; 2 added the anchors' chances and how sure the score model was, 3 the items in
 reserve, the subtasks and the learning curve, 4 took a backtest's result out of the default score model, 5 added the
-numbers of its guard and the chance of a guess.
+numbers of its guard and the chance of a guess, 6 the sources left out alone.
 To change the layout: raise it by one, keep `load` able to read every older number (``READS``), add a folder written by
 the last release to ``tests/formats``, and say so in the changelog.
 
@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import CrossValidation, assess
+from .calibration import CrossValidation
 from .card import card
 from .condensation import Condensation
 from .errors import DiscoError, FormatError
@@ -29,6 +30,8 @@ from .hub import download, is_repo
 from .predict import restore
 from .predict.base import need
 from .predict.subtasks import SubtaskModel
+from .recipe import assess
+from .relatives import Relatives
 from .resources import need as need_memory
 from .responses import Items, Models, Responses
 from .select import Anchors
@@ -37,8 +40,8 @@ from .select.reserve import Reserve
 Array = NDArray[Any]
 T = TypeVar("T")
 
-FORMAT = 5
-READS = (1, 2, 3, 4, 5)
+FORMAT = 6
+READS = (1, 2, 3, 4, 5, 6)
 KIND = "disco-eval condensation"
 JSON, ARRAYS, CARD = "condensation.json", "arrays.safetensors", "README.md"
 ITEM_ARRAYS = ("weight", "n_choices", "label", "cost")
@@ -185,6 +188,8 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
     if about["format"] < 3:  # knew no subtasks, no reserve and no learning curve
         arrays |= {"validation.subtask_error": np.zeros((n, 0)), "validation.curve": np.zeros((0, 3))}
         about = {**about, "subtasks": []}
+    if about["format"] < 6:  # knew what to expect of models without relatives only
+        arrays["validation.nearest"] = np.full(n, np.nan)
     subtasks = tuple(_field(about, "subtasks", list))
     criterion, chance = (_of_shape(arrays, f"anchors.{name}", (k,)) for name in ("criterion", "chance"))  # may be NaN
     anchors = Anchors(
@@ -216,12 +221,20 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
             fold=need(arrays, "validation.fold", (n,), "i"),
             subtask_error=need(arrays, "validation.subtask_error", (n, len(subtasks))),
             curve=need(arrays, "validation.curve", (None, 3)),
+            nearest=_of_shape(arrays, "validation.nearest", (n,)),
+            relatives=_relatives(arrays, n) if about["format"] >= 6 else None,
         ),
         provenance=_field(about, "provenance", dict),
         reserve=_reserve(_field(about, "reserve", dict), arrays, n, k) if "reserve" in about else None,
         subtask_names=subtasks,
         subtask_model=_subtask_model(arrays, len(subtasks)) if subtasks else None,
     )
+
+
+def _relatives(arrays: dict[str, Array], n_sources: int) -> Relatives | None:
+    if "relatives.error" not in arrays:
+        return None
+    return Relatives(*(need(arrays, f"relatives.{f.name}", (n_sources,)) for f in fields(Relatives)))
 
 
 def _reserve(about: dict[str, Any], arrays: dict[str, Array], n_sources: int, n_anchors: int) -> Reserve:
@@ -325,7 +338,7 @@ def _item_arrays(items: Items, prefix: str) -> dict[str, Array]:
 
 
 def _arrays(c: Condensation) -> dict[str, Array]:
-    checked = ("estimate", "scale", "apart", "leak", "fold", "subtask_error", "curve")
+    checked = ("estimate", "scale", "apart", "leak", "fold", "subtask_error", "curve", "nearest")
     arrays = _item_arrays(c.items, "items.") | {
         **{f"anchors.{name}": getattr(c.anchors, name) for name in ("positions", "weights", "criterion", "chance")},
         **{f"validation.{name}": getattr(c.validation, name) for name in checked},
@@ -334,6 +347,8 @@ def _arrays(c: Condensation) -> dict[str, Array]:
     }
     if c.sources.probs is not None:
         arrays["sources.probs"] = np.asarray(c.sources.probs)
+    if (known := c.validation.relatives) is not None:
+        arrays |= {f"relatives.{f.name}": getattr(known, f.name) for f in fields(known)}
     if c.reserve is not None:
         arrays |= _item_arrays(c.reserve.items, "reserve.")
         arrays |= {f"reserve.{name}": getattr(c.reserve, name) for name in ("chance", "shares", "grades")}

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import ValidationError
 from .numerics.intervals import symmetric_quantile
 from .numerics.likeness import effective_number
-from .predict import Assessment, Auto, ScoreModel, predictor
+from .predict import Assessment
+from .predict.guard import START
 from .predict.subtasks import SubtaskModel
+from .recipe import Recipe, assess, distance_apart
+from .relatives import Relatives
 from .resources import workers
 from .responses import Responses
-from .select import Anchors, complete, selector, uniform
-from .select.disagreement import share_pass
+from .select import Anchors, uniform
 from .select.shared import keep
 from .splits import fold_groups
 
 Array = NDArray[Any]
 
 OUTSIDE = 0.1  # standard deviations of the source scores beyond their edge, from which on an estimate is alarmed
-NEAR = 0.4  # standard deviations before that, over which intervals widen
+NEAR = OUTSIDE + START  # standard deviations before that, over which intervals widen: from where estimates move
 ODD = 0.05  # share of left-out sources whose pattern of answers counts as odd
 APART = 0.98  # share of left-out sources whose two estimates lie closer than those of an alarmed model
 FEW_SOURCES = 40
@@ -65,6 +66,8 @@ class CrossValidation:
     apart : (n_sources,) distance of its two estimates in their standard errors; NaN where there is one only.
     leak : (n_sources,) evidence that anchors were remembered, of models that saw none; NaN where there is none.
     fold : (n_sources,) which fold left each one out; -1 where unknown.
+    nearest : (n_sources,) distance to the nearest of the sources that were left; NaN where none is measured.
+    relatives : the same models left out in folds that ignore kin; None where all folds do, or none is measured.
     subtask_error : (n_sources, n_subtasks) true minus estimated score of every subtask.
     curve : (k, 3) what fewer source models would have given: their number, mean absolute error, its standard error;
         the last row is that of the folds themselves.
@@ -81,6 +84,8 @@ class CrossValidation:
     fold: Array
     subtask_error: Array
     curve: Array
+    nearest: Array
+    relatives: Relatives | None
 
     @property
     def mae(self) -> float:
@@ -95,13 +100,18 @@ class CrossValidation:
         """Half-width of the interval of every assessed model, shape (n_models,).
 
         The quantile of the left-out sources' errors in units of the claimed standard error, times what is claimed for
-        the model. Outside the sources' range no calibration on sources holds; there the interval is as wide as that of
-        the survey estimate, and moves towards it from shortly before the edge. The estimate, which the process still
-        has a part in, errs less than the survey alone near the edge, so this covers (``docs/theory``). The wider of
-        both where the estimate does not move to the survey (no guard, or no anchors drawn by chance).
+        the model. Where folds keep families, it lies between the quantile of sources left out with their family and
+        that of sources left out alone, by how likely the sources hold a relative of the model. Outside the sources'
+        range no calibration on sources holds; there the interval is as wide as that of the survey estimate, and moves
+        towards it from shortly before the edge. The estimate, which the process still has a part in, errs less than
+        the survey alone near the edge, so this covers (``docs/theory``). The wider of both where the estimate does not
+        move to the survey (no guard, or no anchors drawn by chance).
         """
         claimed = np.maximum(self.scale, 1e-9)  # 0 where all scores are equal
-        half = symmetric_quantile((self.truth - self.estimate) / claimed, level) * np.maximum(found.scale, 1e-9)
+        times = np.full(len(found.score), symmetric_quantile((self.truth - self.estimate) / claimed, level))
+        if self.relatives is not None:
+            times += self.relatives.likely(found.nearest, self.nearest) * (self.relatives.quantile(level) - times)
+        half = times * np.maximum(found.scale, 1e-9)
         normal = NormalDist().inv_cdf(0.5 + level / 2)
         if not np.isfinite(found.outside).all():  # a score model that knows no survey estimate
             return np.asarray(half)
@@ -143,72 +153,6 @@ class CrossValidation:
         }
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """How to choose anchors and fit a score model: done once for all sources and once without each fold."""
-
-    n_anchors: int
-    select: str
-    predict: str
-    select_options: Mapping[str, Any] = field(default_factory=dict)
-    predict_options: Mapping[str, Any] = field(default_factory=dict)
-    mixed: bool = False
-
-    @classmethod
-    def of(cls, provenance: Mapping[str, Any], n_anchors: int) -> Recipe:
-        """The recipe that a condensation's provenance tells."""
-        named = {step: dict(provenance.get(step) or {"name": "auto"}) for step in ("select", "predict")}
-        select, predict = (str(named[step].pop("name")) for step in ("select", "predict"))
-        return cls(n_anchors, select, predict, named["select"], named["predict"], bool(provenance.get("mixed")))
-
-    def make(self, source: Responses, rng: np.random.Generator) -> tuple[Anchors, ScoreModel]:
-        """Anchors chosen, and a score model fitted, on these source models."""
-        for_anchors, for_model = rng.spawn(2)
-        try:
-            anchors = self._choose(source, for_anchors)
-        except TypeError as e:
-            if "argument" not in str(e):
-                raise
-            raise ValidationError(f"selection '{self.select}' does not take these options: {e}") from None
-        model = predictor(self.predict, **self.predict_options).fit(source, anchors, for_model)
-        return anchors, model
-
-    def _choose(self, source: Responses, rng: np.random.Generator) -> Anchors:
-        if not self.mixed:
-            return selector(self.select)(source, self.n_anchors, rng, **self.select_options)
-        if self.n_anchors < 2:
-            raise ValidationError("mixed anchors are half chosen and half drawn by chance; ask for at least 2")
-        for_half, for_rest = rng.spawn(2)
-        name = "sharp" if self.select == "auto" else self.select  # auto's anchors are a survey of the benchmark already
-        half = selector(name)(source, self.n_anchors // 2, for_half, **self.select_options)
-        return complete(source, half, self.n_anchors - len(half), for_rest)
-
-    def share(self, responses: Responses, parts: list[tuple[Array, Array]]) -> list[dict[Hashable, Any]]:
-        """What all folds need and one pass over the responses can make, one entry a fold; see `select.share_pass`."""
-        if self.select not in ("pds", "jsd") or self.select_options.get("committee_size") is not None:
-            return [{} for _ in parts]
-        part = np.empty(responses.n_models, dtype=np.int64)
-        for k, (_, left_out) in enumerate(parts):
-            part[left_out] = k
-        return share_pass(responses, part, len(parts), self.select)
-
-
-def assess(model: ScoreModel, answers: Responses) -> Assessment:
-    """What a score model says about every model; a score alone (scale 1, the rest unknown) where it is not `Auto`."""
-    if isinstance(model, Auto):
-        return model.assess(answers)
-    score = model.predict(answers)
-    unknown = np.full(len(score), np.nan)
-    return Assessment(score, np.ones(len(score)), *(unknown,) * 7, surveyed=False)
-
-
-def distance_apart(found: Assessment) -> Array:
-    """How far the process and the survey estimate of every model lie apart, in their standard errors, (n_models,)."""
-    error = np.sqrt(found.process_sd**2 + found.survey_se**2)
-    apart: Array = np.abs(found.process - found.survey) / np.maximum(error, 1e-9)  # 0 where all scores are equal
-    return apart
-
-
 def cross_validate(
     responses: Responses,
     recipe: Recipe,
@@ -224,7 +168,7 @@ def cross_validate(
     done with fewer source models, which costs about as much again.
     """
     n = responses.n_models
-    estimate, scale, apart, leak = (np.full(n, np.nan) for _ in range(4))
+    estimate, scale, apart, leak, nearest = (np.full(n, np.nan) for _ in range(5))
     subtask_error = np.full((n, n_subtasks(responses)), np.nan)
     fold = np.full(n, -1)
     direct: list[Array] = [np.zeros(0)] * len(parts)
@@ -235,7 +179,7 @@ def cross_validate(
     for n_done, (k, one) in enumerate(workers().results(tasks), 1):
         left_out, found = parts[k][1], one.found
         estimate[left_out], scale[left_out] = np.clip(found.score, 0, 1), found.scale
-        apart[left_out], leak[left_out] = distance_apart(found), found.leak
+        apart[left_out], leak[left_out], nearest[left_out] = distance_apart(found), found.leak, found.nearest
         subtask_error[left_out] = one.subtask_error
         direct[k], fold[left_out], on_fewer[k] = one.direct, k, one.on_fewer
         done(n_done)
@@ -259,6 +203,8 @@ def cross_validate(
                 for size, e in zip([*sizes, n_fit], errors, strict=bool(len(errors)))
             ]
         ).reshape(-1, 3),
+        nearest=nearest,
+        relatives=None,
     )
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import CrossValidation, assess
+from .calibration import CrossValidation
 from .condensation import Condensation
 from .errors import DiscoError, ValidationError
 from .numerics.gp import squared_distances
 from .numerics.intervals import symmetric_quantile
+from .recipe import assess
 from .responses import Responses
 
 Array = NDArray[Any]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import CrossValidation, assess, source_flags
+from .calibration import CrossValidation, source_flags
 from .errors import AlignmentError, ValidationError, some
 from .predict import Assessment, ScoreModel, signature
 from .predict.regressors import squared_distance
 from .predict.subtasks import SubtaskModel
+from .recipe import assess
 from .responses import Items, Responses
 from .select import Anchors
 from .select.reserve import Reserve

@@ -9,18 +9,21 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import __version__
-from .calibration import Recipe, cross_validate, fit_subtasks
+from .calibration import cross_validate, fit_subtasks
 from .condensation import Condensation, same_questions
 from .errors import AlignmentError, ValidationError, some
 from .numerics.rng import Seed
-from .predict import predictor
+from .predict import Auto, predictor
+from .recipe import Recipe
+from .relatives import leave_out_alone
 from .resources import memory_bound
 from .responses import Responses
 from .select import Anchors
 from .select.reserve import Reserve, draw_reserve
-from .splits import folds, telling_answers
+from .splits import fold_groups, folds, telling_answers
 
 Progress = Callable[[str, int, int], None]
 
@@ -124,10 +127,12 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
             "better 50 or more, with known answers to the whole benchmark"
         )
     # children are told apart by their place, so what comes later in this list does not change what came before
-    children = np.random.default_rng(run.rng).spawn(3 + run.n_folds)
-    final, for_folds, for_fold, for_reserve = children[0], children[1], children[2:-1], children[-1]
+    children = np.random.default_rng(run.rng).spawn(4 + run.n_folds)
+    final, for_folds, for_fold, for_reserve, for_alone = children[0], children[1], children[2:-2], *children[-2:]
     parts = list(folds(responses.models, run.n_folds, for_folds, answers=telling_answers(responses)))
-    run.tell("condensing", 0, len(parts) + 1)
+    alone = _alone(responses, recipe, run.n_folds, for_alone)
+    n_steps = len(parts) + len(alone)
+    run.tell("condensing", 0, n_steps + 1)
     shared = recipe.share(responses, parts)
     if old is None:
         anchors, score_model = recipe.make(responses, final)
@@ -135,9 +140,12 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
     else:
         anchors, reserve = old.anchors, _reserve_of(old, responses)
         score_model = predictor(recipe.predict, **recipe.predict_options).fit(responses, anchors, final.spawn(2)[1])
-    tell_fold = partial(_tell_fold, run.tell, len(parts))
+    tell_fold = partial(_tell_fold, run.tell, n_steps)
     curve = _affordable(responses) if run.curve is None else run.curve
     validation = cross_validate(responses, recipe, parts, for_fold, shared, tell_fold, curve)
+    if alone:
+        tell_alone = partial(_tell_fold, run.tell, n_steps, before=len(parts))
+        validation = replace(validation, relatives=leave_out_alone(responses, recipe, alone, for_alone, tell_alone))
     subtask_model = fit_subtasks(responses, anchors)
     return Condensation(
         benchmark=benchmark,
@@ -151,6 +159,18 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
         subtask_names=tuple(responses.items.subtasks) if subtask_model else (),
         subtask_model=subtask_model,
     )
+
+
+def _alone(
+    responses: Responses, recipe: Recipe, n_folds: int, rng: np.random.Generator
+) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """Folds of the source models that ignore kin, where the others do not and the score model knows near from far.
+
+    Twice as many, so that what is left out leaves most of its relatives behind.
+    """
+    if fold_groups(responses.models, n_folds) == "none" or predictor(recipe.predict).name != Auto.name:
+        return []
+    return list(folds(responses.models, 2 * n_folds, rng, "none", telling_answers(responses)))
 
 
 def _affordable(responses: Responses) -> bool:
@@ -186,5 +206,5 @@ def _provenance(
     }
 
 
-def _tell_fold(tell: Progress, n_folds: int, done: int) -> None:
-    tell("validating", done + 1, n_folds + 1)
+def _tell_fold(tell: Progress, n_folds: int, done: int, before: int = 0) -> None:
+    tell("validating", before + done + 1, n_folds + 1)

@@ -11,5 +11,5 @@ if __name__ == "__main__":
     folder = Path(__file__).parent / f"condensation-{FORMAT}"
     small = condense(population(), 12, rng=0, benchmark="toy")
     small.save(folder / "toy")
-    estimates = {e.model: e.score for e in small.estimate(population())}
+    estimates = {e.model: [e.score, e.low, e.high] for e in small.estimate(population())}
     (folder / "estimates.json").write_text(json.dumps(estimates, indent=1) + "\n")

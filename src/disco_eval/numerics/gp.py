@@ -98,6 +98,11 @@ class GaussianProcess:
         sd = np.sqrt(np.maximum(variance * self.kernel[3], 1e-12))
         return mean * self.basis[1, 1] + self.basis[1, 0], sd * self.basis[1, 1]
 
+    def nearest(self, signatures: Array) -> Array:
+        """Distance of every signature (m, p) to the nearest training model's, (m,); between any two it is about 1.4."""
+        x = (signatures - self.centre) / self.scale[0]
+        return np.asarray(np.sqrt(squared_distances(x, self.X.astype(np.float64)).min(axis=1)))
+
     def left_out(self, groups: Array) -> tuple[Array, Array]:
         """Errors (score minus prediction) of the training models, each predicted without its group, and deviations.
 

@@ -43,6 +43,7 @@ class Assessment:
         line and its error where no anchor was drawn by chance.
     outside : how far the estimate lies outside the sources' range, in standard deviations of their scores; < 0 inside.
     leak : log likelihood ratio that some anchors were remembered, see `numerics.leakage`.
+    nearest : distance to the nearest source's answers to the anchors, see `numerics.gp`.
     surveyed : whether the score moves to the survey estimate outside, so that the survey's interval holds for it.
     """
 
@@ -55,6 +56,7 @@ class Assessment:
     survey_se: Array
     outside: Array
     leak: Array
+    nearest: Array
     surveyed: bool
 
 
@@ -124,7 +126,8 @@ class Auto:
             )
         grades = answers.grades()
         low, high, spread, inflate, line_sd = self._facts[:5]
-        process, sd = self._process(answers)
+        views = _views(answers, self._soft)
+        process, sd = self._process(views)
         line = self._line.predict(grades)
         survey, se = (line, np.full(len(line), line_sd)) if self._survey is None else self._survey.predict(grades)
         outside = np.maximum(np.maximum(process, line) - high, low - np.minimum(process, line)) / spread
@@ -133,7 +136,8 @@ class Auto:
         score = process + weight * (survey - process)
         scale = np.sqrt(((1 - weight) * sd) ** 2 + (weight * se) ** 2)
         leak, surveyed = self._leakage.evidence(grades), self.guard and self._survey is not None
-        return Assessment(score, scale, process, sd, line, survey, se, outside, leak, surveyed)
+        nearest = self._processes[0].nearest(views[0][0])
+        return Assessment(score, scale, process, sd, line, survey, se, outside, leak, nearest, surveyed)
 
     def _survey_weight(self, sd: Array, se: Array, outside: Array) -> Array:
         """Share of the survey in the estimate, (n_models,), from the errors of both and how far outside a model is."""
@@ -141,8 +145,7 @@ class Auto:
             return older_share(sd, se, outside, self._facts[5:])
         return survey_share(sd, se, outside, *self._edge)
 
-    def _process(self, answers: Responses) -> tuple[Array, Array]:
-        views = _views(answers, self._soft)
+    def _process(self, views: list[tuple[Array, Array]]) -> tuple[Array, Array]:
         means, sds = _stacked([p.predict(*view) for p, view in zip(self._processes, views, strict=True)])
         if self._excess is None:  # formats 1 to 4
             return self._mix @ means, self._mix @ sds

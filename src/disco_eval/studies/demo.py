@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..calibration import Recipe
 from ..condensation import Condensation, Estimate
 from ..condensing import condense
 from ..errors import ValidationError
 from ..numerics.metrics import mae_pp, spearman
+from ..recipe import Recipe
 from ..responses import Responses
 from ..select import uniform
 from ..splits import Split, folds

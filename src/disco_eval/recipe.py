@@ -1,0 +1,84 @@
+"""How a condensation is made, to be repeated without each fold of source models, and what its score model says."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ValidationError
+from .predict import Assessment, Auto, ScoreModel, predictor
+from .responses import Responses
+from .select import Anchors, complete, selector
+from .select.disagreement import share_pass
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to choose anchors and fit a score model: done once for all sources and once without each fold."""
+
+    n_anchors: int
+    select: str
+    predict: str
+    select_options: Mapping[str, Any] = field(default_factory=dict)
+    predict_options: Mapping[str, Any] = field(default_factory=dict)
+    mixed: bool = False
+
+    @classmethod
+    def of(cls, provenance: Mapping[str, Any], n_anchors: int) -> Recipe:
+        """The recipe that a condensation's provenance tells."""
+        named = {step: dict(provenance.get(step) or {"name": "auto"}) for step in ("select", "predict")}
+        select, predict = (str(named[step].pop("name")) for step in ("select", "predict"))
+        return cls(n_anchors, select, predict, named["select"], named["predict"], bool(provenance.get("mixed")))
+
+    def make(self, source: Responses, rng: np.random.Generator) -> tuple[Anchors, ScoreModel]:
+        """Anchors chosen, and a score model fitted, on these source models."""
+        for_anchors, for_model = rng.spawn(2)
+        try:
+            anchors = self._choose(source, for_anchors)
+        except TypeError as e:
+            if "argument" not in str(e):
+                raise
+            raise ValidationError(f"selection '{self.select}' does not take these options: {e}") from None
+        model = predictor(self.predict, **self.predict_options).fit(source, anchors, for_model)
+        return anchors, model
+
+    def _choose(self, source: Responses, rng: np.random.Generator) -> Anchors:
+        if not self.mixed:
+            return selector(self.select)(source, self.n_anchors, rng, **self.select_options)
+        if self.n_anchors < 2:
+            raise ValidationError("mixed anchors are half chosen and half drawn by chance; ask for at least 2")
+        for_half, for_rest = rng.spawn(2)
+        name = "sharp" if self.select == "auto" else self.select  # auto's anchors are a survey of the benchmark already
+        half = selector(name)(source, self.n_anchors // 2, for_half, **self.select_options)
+        return complete(source, half, self.n_anchors - len(half), for_rest)
+
+    def share(self, responses: Responses, parts: list[tuple[Array, Array]]) -> list[dict[Hashable, Any]]:
+        """What all folds need and one pass over the responses can make, one entry a fold; see `select.share_pass`."""
+        if self.select not in ("pds", "jsd") or self.select_options.get("committee_size") is not None:
+            return [{} for _ in parts]
+        part = np.empty(responses.n_models, dtype=np.int64)
+        for k, (_, left_out) in enumerate(parts):
+            part[left_out] = k
+        return share_pass(responses, part, len(parts), self.select)
+
+
+def assess(model: ScoreModel, answers: Responses) -> Assessment:
+    """What a score model says about every model; a score alone (scale 1, the rest unknown) where it is not `Auto`."""
+    if isinstance(model, Auto):
+        return model.assess(answers)
+    score = model.predict(answers)
+    unknown = np.full(len(score), np.nan)
+    return Assessment(score, np.ones(len(score)), *(unknown,) * 8, surveyed=False)
+
+
+def distance_apart(found: Assessment) -> Array:
+    """How far the process and the survey estimate of every model lie apart, in their standard errors, (n_models,)."""
+    error = np.sqrt(found.process_sd**2 + found.survey_se**2)
+    apart: Array = np.abs(found.process - found.survey) / np.maximum(error, 1e-9)  # 0 where all scores are equal
+    return apart

@@ -1,0 +1,82 @@
+"""Whether the sources hold relatives of a model: what error to expect where they may, beside that where none does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .numerics.intervals import symmetric_quantile
+from .recipe import Recipe, assess
+from .resources import workers
+from .responses import Responses
+from .select.shared import keep
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Relatives:
+    """Source models left out in folds that ignore kin, so that those with relatives leave them among the sources.
+
+    Attributes
+    ----------
+    error : (n_sources,) true minus estimated score.
+    scale : (n_sources,) standard error that the score model claimed.
+    nearest : (n_sources,) distance to the nearest of the sources that were left, small where that is a relative.
+    """
+
+    error: Array
+    scale: Array
+    nearest: Array
+
+    def quantile(self, level: float) -> float:
+        """The error, in claimed standard errors, that a share ``level`` of these models stays within."""
+        return symmetric_quantile(self.error / np.maximum(self.scale, 1e-9), level)
+
+    def likely(self, nearest: Array, away: Array) -> Array:
+        """How likely a relative of each model is among the sources, (n_models,), by its distance to the ``nearest``.
+
+        How many sources left out alone stand as far from the nearest as this model or farther, against how many left
+        out with their family (``away``, (n_sources,), are their distances) stand as near or nearer. About a half on
+        average where family makes no difference to how near models stand.
+        """
+        far = len(self.nearest) - np.searchsorted(np.sort(self.nearest), nearest, side="left")
+        near = np.searchsorted(np.sort(away), nearest, side="right")
+        return np.asarray((far + 1) / (far + near + 2))
+
+
+def leave_out_alone(
+    responses: Responses,
+    recipe: Recipe,
+    parts: list[tuple[Array, Array]],
+    rng: np.random.Generator,
+    done: Callable[[int], None],
+) -> Relatives:
+    """Leave out each fold of source models, whatever their kin, and assess it; ``done(k)`` after k folds."""
+    shared, rngs = recipe.share(responses, parts), rng.spawn(len(parts))
+    found = np.full((3, responses.n_models), np.nan)
+    everyone = workers().share(responses)
+    tasks = ((_one_fold, (everyone, recipe, part, rngs[k], shared[k])) for k, part in enumerate(parts))
+    for n_done, (k, one) in enumerate(workers().results(tasks), 1):
+        found[:, parts[k][1]] = one
+        done(n_done)
+    return Relatives(*found)
+
+
+def _one_fold(
+    responses: Responses,
+    recipe: Recipe,
+    part: tuple[Array, Array],
+    rng: np.random.Generator,
+    shared: dict[Hashable, Any],
+) -> Array:
+    """(error, scale, nearest) of one fold's left-out models, (3, n_left_out)."""
+    source, unseen = (responses.pick(models=side) for side in part)
+    keep(source, shared)
+    anchors, model = recipe.make(source, rng)
+    found = assess(model, unseen.pick(items=anchors.positions))
+    return np.stack([unseen.scores() - np.clip(found.score, 0, 1), found.scale, found.nearest])

@@ -1,0 +1,111 @@
+"""Intervals know whether a model's relatives are among the sources."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disco_eval import Models, Responses, condense, load
+from disco_eval.numerics.intervals import symmetric_quantile
+from disco_eval.relatives import Relatives
+
+N_FAMILIES, EACH, N_ITEMS = 40, 4, 400
+
+
+def families(seed=0):
+    """Families of models: its own ability and its own taste in items, from which members differ on one item in 25."""
+    rng = np.random.default_rng(seed)
+    hard = rng.normal(size=N_ITEMS)
+    right = []
+    for ability in rng.normal(size=N_FAMILIES):
+        taste = rng.normal(size=N_ITEMS)
+        base = rng.random(N_ITEMS) < 1 / (1 + np.exp(-(ability + taste - hard)))
+        again = rng.random((EACH, N_ITEMS)) < 1 / (1 + np.exp(-(ability + taste - hard)))
+        right.append(np.where(rng.random((EACH, N_ITEMS)) < 0.04, again, base))
+    names = [f"f{f}/m{m}" for f in range(N_FAMILIES) for m in range(EACH)]
+    models = Models(names, family=[name.split("/")[0] for name in names])
+    return Responses.from_correct(models, [f"i{j}" for j in range(N_ITEMS)], np.concatenate(right))
+
+
+def split(r):
+    """Three members of 30 families as sources, the fourth of each, all of 10 other families."""
+    family, member = np.arange(N_FAMILIES * EACH) // EACH, np.arange(N_FAMILIES * EACH) % EACH
+    known = family < 30
+    return [r.pick(models=at) for at in (known & (member < 3), known & (member == 3), ~known)]
+
+
+@pytest.fixture(scope="module")
+def parts():
+    return split(families())
+
+
+@pytest.fixture(scope="module")
+def condensed(parts):
+    return condense(parts[0], 60, rng=0, curve=False)
+
+
+def half_widths(c, answers, level=0.9):
+    return np.array([e.high - e.low for e in c.estimate(answers, level)]) / 2
+
+
+def test_siblings_of_sources_get_narrow_intervals_and_new_families_wide_ones(parts, condensed):
+    _, siblings, strangers = parts
+    blind = replace(condensed, validation=replace(condensed.validation, relatives=None))
+    assert half_widths(condensed, siblings).mean() < 0.9 * half_widths(blind, siblings).mean()
+    assert half_widths(condensed, strangers).mean() > 0.95 * half_widths(blind, strangers).mean()
+    assert half_widths(condensed, strangers).mean() > 1.5 * half_widths(condensed, siblings).mean()
+
+
+def test_both_are_covered():
+    """Families share errors and models share anchors, so coverage is a mean over draws, with the error of that mean."""
+    inside = []
+    for seed in range(10):
+        source, *asked = split(families(seed))
+        c = condense(source, 60, rng=seed, curve=False)
+        truth = [answers.scores() for answers in asked]
+        inside.append([
+            np.mean([e.low <= t <= e.high for e, t in zip(c.estimate(answers, level), true, strict=True)])
+            for answers, true in zip(asked, truth, strict=True) for level in (0.8, 0.9)
+        ])  # fmt: skip
+    mean, error = np.mean(inside, axis=0), np.std(inside, axis=0, ddof=1) / np.sqrt(10)
+    assert (np.abs(mean - [0.8, 0.9, 0.8, 0.9]) < np.maximum(3 * error, 0.05)).all(), (mean, error)
+
+
+def test_the_sources_left_out_alone_leave_their_siblings_behind(condensed):
+    v = condensed.validation
+    assert v.relatives is not None
+    assert np.median(v.relatives.nearest) < 0.7 * np.median(v.nearest)
+    assert v.relatives.likely(np.median(v.relatives.nearest), v.nearest) > 0.8
+    assert v.relatives.likely(np.median(v.nearest), v.nearest) < 0.2
+
+
+def test_they_are_saved(condensed, parts, tmp_path):
+    condensed.save(tmp_path / "c")
+    there = load(tmp_path / "c")
+    np.testing.assert_array_equal(half_widths(there, parts[1]), half_widths(condensed, parts[1]))
+
+
+def test_nothing_to_tell_without_families_or_without_a_process(parts):
+    source = parts[0]
+    nameless = Responses.from_correct(source.models.ids, source.items.ids, source.correct)
+    assert condense(nameless, 20, rng=0, curve=False, n_folds=2).validation.relatives is None
+    assert condense(source, 20, predict="ridge", rng=0, curve=False, n_folds=2).validation.relatives is None
+
+
+distances = st.lists(st.floats(0, 1), min_size=1, max_size=30).map(np.array)
+
+
+@given(alone=distances, away=distances, asked=distances)
+def test_the_nearer_the_likelier(alone, away, asked):
+    known = Relatives(np.zeros(len(alone)), np.ones(len(alone)), alone)
+    likely = known.likely(np.sort(asked), away)
+    assert ((likely > 0) & (likely < 1)).all()
+    assert (np.diff(likely) <= 1e-12).all()
+
+
+def test_the_quantile_is_in_claimed_errors():
+    rng = np.random.default_rng(0)
+    error, scale = rng.normal(size=50), rng.uniform(0.5, 2, 50)
+    assert Relatives(error, scale, scale).quantile(0.9) == symmetric_quantile(error / scale, 0.9)
