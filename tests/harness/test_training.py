@@ -90,6 +90,9 @@ def test_folders_without_checkpoints(toy, tmp_path):
     (tmp_path / "empty").mkdir()
     assert "holds no complete checkpoint" in watch(toy, tmp_path / "empty", status=2).stderr
     assert "is not a folder" in watch(toy, tmp_path / "nothing", status=2).stderr
+    (tmp_path / "a,b").mkdir()
+    (line,) = watch(toy, tmp_path / "a,b", status=2).stderr.splitlines()
+    assert "holds a comma" in line
 
 
 TRAINING = """

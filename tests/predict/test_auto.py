@@ -29,6 +29,39 @@ def test_models_of_one_score_have_that_score(select):
     assert all(np.isfinite([e.score, e.low, e.high]).all() for e in c.estimate(r))
 
 
+@pytest.mark.parametrize("told_apart", [0, 1])
+def test_sources_that_all_do_alike_teach_nothing_and_the_survey_says_so(told_apart):
+    """A benchmark that every source has solved: a model that fails half of it is no 100 % model."""
+    rng = np.random.default_rng(0)
+    right = np.ones((40, 200))
+    right[:, :told_apart] = rng.random((40, told_apart)) < 0.5
+    items = [f"i{j}" for j in range(200)]
+    c = condense(Responses.from_correct([f"m{i}" for i in range(40)], items, right), 50, rng=0, curve=False, n_folds=2)
+    unlike = np.stack([np.zeros(200), rng.random(200) < 0.3, rng.random(200) < 0.6]).astype(float)
+    answers = Responses.from_correct(["a", "b", "c"], items, unlike)
+    for e, truth in zip(c.estimate(answers, 0.999), answers.scores(), strict=True):
+        assert "outside-range" in e.flags
+        assert e.low <= truth <= e.high
+        assert e.high - e.low < 0.5
+    (like,) = c.estimate(Responses.from_correct(["d"], items, np.ones((1, 200))))
+    assert like.score > 0.99
+    assert "outside-range" not in like.flags
+
+
+def test_an_unlucky_draw_is_no_alarm_where_sources_are_alike():
+    """Checkpoints of one run: all within a point or two, far less than what 40 items can tell."""
+    right = rising(np.linspace(0.0, 0.1, 80))
+    items = [f"i{j}" for j in range(300)]
+    source, target = (
+        Responses.from_correct([f"m{i}" for i in at], items, right[at]) for at in (range(0, 80, 2), range(1, 80, 2))
+    )
+    c = condense(source, 40, rng=0, curve=False, n_folds=2)
+    found = c.score_model.assess(c.answers(target))
+    error = np.abs(found.survey - target.scores())
+    assert error.max() > 0.08
+    assert np.abs(found.score - target.scores()).mean() < 0.5 * error.mean()
+
+
 def test_the_process_that_knows_a_relative_counts_more():
     claimed = np.array([[0.01, 0.02], [0.02, 0.02]])  # of two processes, for two models
     found = shares(np.array([0.5, 0.5]), np.ones(2), claimed)
@@ -71,7 +104,9 @@ def test_copies_of_sources_do_not_switch_the_guard_off(copies):
         ("excess", [1e200, 1.0, 1.0], "out of bounds"),
         ("mix", [-1.0, 1.0, 1.0], "no shares"),
         ("mix", [0.0, 0.0, 0.0], "no shares"),
-        ("edge", [-5.0, 0.2], "out of bounds"),
+        ("edge", [-5.0, 0.2, 3.0], "out of bounds"),
+        ("edge", [5.0, 0.2, -3.0], "out of bounds"),
+        ("edge", [5.0, 0.2, 3.0, 1.0], "edge"),
         ("leakage.guess", [2.0], "no probability"),
         ("leakage.guess", [0.2, 0.2], "no probability"),
     ],

@@ -52,6 +52,9 @@ class Watch:
     level: float = 0.9
     settle_s: float = 10.0
 
+    def __post_init__(self) -> None:
+        pretrained(self.checkpoints)  # what is wrong with the folder's own path would fail every checkpoint in it
+
     def points(self) -> list[Point]:
         """The table so far, by step."""
         return read_points(self.out / TABLE)

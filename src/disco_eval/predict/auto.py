@@ -19,7 +19,7 @@ from ..responses import Responses
 from ..select.anchors import Anchors
 from ..splits import telling_answers
 from .base import Array, Arrays, Config, check_answers, clip, need
-from .guard import GROWTH, START, older_share, survey_share
+from .guard import GROWTH, START, SURE, beyond, older_share, survey_share
 from .mixture import LEAST_EXCESS, MOST_EXCESS, excess, mixture, shares
 from .signature import signature
 
@@ -41,7 +41,7 @@ class Assessment:
     score : the estimate. scale : its standard error as far as the parts know it, for intervals to calibrate.
     process, process_sd : the Gaussian process. line : the ability line. survey, survey_se : the survey estimate; the
         line and its error where no anchor was drawn by chance.
-    outside : how far the estimate lies outside the sources' range, in standard deviations of their scores; < 0 inside.
+    outside : how far the model lies outside the sources' range, in standard deviations of their scores; < 0 inside.
     leak : log likelihood ratio that some anchors were remembered, see `numerics.leakage`.
     nearest : distance to the nearest source's answers to the anchors, see `numerics.gp`.
     surveyed : whether the score moves to the survey estimate outside, so that the survey's interval holds for it.
@@ -110,7 +110,7 @@ class Auto:
         line_error = scores - self._line.predict(known.grades())
         inflate = max(float(np.sqrt(np.mean((error / sd) ** 2))), LEAST_EXCESS)
         self._facts = np.array([low, high, spread, inflate, float(np.sqrt(np.mean(line_error**2)))])
-        self._edge: Array | None = np.array([GROWTH, START])
+        self._edge: Array | None = np.array([GROWTH, START, SURE])
         return self
 
     def predict(self, answers: Responses) -> Array:
@@ -125,13 +125,18 @@ class Auto:
                 "give the probabilities of the choices, or condense with --predict-opt grades=true"
             )
         grades = answers.grades()
-        low, high, spread, inflate, line_sd = self._facts[:5]
+        edges, spread, inflate, line_sd = self._facts[:2], *self._facts[2:5]
         views = _views(answers, self._soft)
         process, sd = self._process(views)
         line = self._line.predict(grades)
         survey, se = (line, np.full(len(line), line_sd)) if self._survey is None else self._survey.predict(grades)
-        outside = np.maximum(np.maximum(process, line) - high, low - np.minimum(process, line)) / spread
+        outside = np.maximum(beyond(process, edges, spread), beyond(line, edges, spread))
         sd = inflate * sd
+        if (
+            self._edge is not None and len(self._edge) == 3
+        ):  # where sources differ in nothing, only the survey sees that
+            outside = np.maximum(outside, beyond(survey, edges, spread, self._edge[2] * se))
+            sd = np.maximum(sd, _LEAST_SPREAD)
         weight = self._survey_weight(sd, se, outside) if self.guard else np.zeros(len(line))
         score = process + weight * (survey - process)
         scale = np.sqrt(((1 - weight) * sd) ** 2 + (weight * se) ** 2)
@@ -143,7 +148,7 @@ class Auto:
         """Share of the survey in the estimate, (n_models,), from the errors of both and how far outside a model is."""
         if self._edge is None:
             return older_share(sd, se, outside, self._facts[5:])
-        return survey_share(sd, se, outside, *self._edge)
+        return survey_share(sd, se, outside, *self._edge[:2])
 
     def _process(self, views: list[tuple[Array, Array]]) -> tuple[Array, Array]:
         means, sds = _stacked([p.predict(*view) for p, view in zip(self._processes, views, strict=True)])
@@ -172,7 +177,7 @@ class Auto:
         model._facts = need(state, "facts", (6 if len(state.get("facts", ())) == 6 else 5,))
         parts = config["parts"]
         distance = "distance" in parts and bool(parts["distance"])  # from format 5 on
-        model._edge = need(state, "edge", (2,)) if distance else None
+        model._edge = need(state, "edge", (2 if len(state.get("edge", ())) == 2 else 3,)) if distance else None
         model._soft = bool(config["parts"]["soft"])
         n = 3 if model._soft else 1
         model._mix = need(state, "mix", (n,))

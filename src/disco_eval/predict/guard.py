@@ -11,8 +11,14 @@ Array = NDArray[Any]
 
 GROWTH = 5.0  # standard errors of the process that its error grows by for every standard deviation of source scores
 START = 0.2  # standard deviations before the edge of the sources' range, where that begins
+SURE = 3.0  # of its standard errors that the survey must be outside by, where process and line see nothing
 _ROOM = (0.1, 0.4)  # of older formats: where only the survey was believed, in standard deviations outside
 _BEYOND = 3.0  # of format 4: how much larger than inside the error of the process was taken to be at the edge
+
+
+def beyond(score: Array, edges: Array, spread: float, doubt: Array | float = 0.0) -> Array:
+    """How far scores (n_models,) lie outside ``edges`` (2,), less ``doubt``, in units of ``spread``; below 0 inside."""
+    return np.asarray((np.maximum(score - edges[1], edges[0] - score) - doubt) / spread)
 
 
 def survey_share(sd: Array, se: Array, outside: Array, growth: float, start: float) -> Array:
