@@ -130,14 +130,13 @@ def test_the_card_says_what_it_is_how_it_was_made_and_what_error_to_expect(conde
 
 
 def test_formats_of_every_release_still_load():
-    """tests/formats holds one condensation per format, with the estimates (from 6 on: and intervals) that it gave."""
+    """tests/formats holds one condensation per format, with the estimates and intervals that it gave."""
     folders = sorted((Path(__file__).parent / "formats").glob("condensation-*"))
     assert folders
     for folder in folders:
         expected = json.loads((folder / "estimates.json").read_text())
         for e in load(folder / "toy").estimate(population()):
-            got = [e.score, e.low, e.high] if isinstance(expected[e.model], list) else e.score
-            assert got == pytest.approx(expected[e.model], abs=1e-12)
+            assert [e.score, e.low, e.high] == pytest.approx(expected[e.model], abs=1e-12)
 
 
 @pytest.mark.parametrize("predict", ["auto", "gp", "ridge", "knn"])

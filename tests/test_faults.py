@@ -5,6 +5,8 @@ import errno
 import resource
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from zarr.storage import LocalStore
 import disco_eval as de
 from disco_eval import DiscoError, open_responses
 from disco_eval.appending import append_models
-from disco_eval.files import new_file, new_folder, only_writer
+from disco_eval.files import new_file, new_folder, only_writer, written
 from tests.conftest import population
 from tests.faults import COMMANDS, DISCO, torture
 
@@ -175,3 +177,57 @@ def test_a_failed_write_is_over_before_its_folder_is_given_back(tmp_path, monkey
         fill()
     assert len(late) == 8, "the others were not under way"
     assert list(tmp_path.iterdir()) == []
+
+
+def on_zarrs_loop(work):
+    """A coroutine begun on the loop on which Zarr reads and writes."""
+    zarr.open_group({}, mode="w")  # the loop runs from the first use on
+    return asyncio.run_coroutine_threadsafe(work, zarr.core.sync.loop[0])
+
+
+def fail(target):
+    with pytest.raises(DiscoError, match="No space left"), written(target):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_what_a_task_under_way_begins_is_waited_for_too(tmp_path):
+    ended = []
+
+    async def child():
+        await asyncio.sleep(0.2)
+        ended.append("child")
+
+    async def parent():
+        await asyncio.sleep(0.1)
+        parent.child = asyncio.create_task(child())
+        raise OSError("this one fails too")
+
+    on_zarrs_loop(parent())
+    fail(tmp_path / "s")
+    assert ended == ["child"]
+
+
+def test_two_threads_that_fail_at_once_do_not_wait_for_each_other(tmp_path):
+    both = threading.Barrier(2)
+
+    def one(name):
+        both.wait()
+        fail(tmp_path / name)
+
+    on_zarrs_loop(asyncio.sleep(0)).result()
+    for _ in range(50):
+        threads = [threading.Thread(target=one, args=(name,), daemon=True) for name in "ab"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=20)
+            assert not thread.is_alive()
+
+
+def test_what_stalls_does_not_hold_a_failure_up(tmp_path, monkeypatch):
+    monkeypatch.setattr("disco_eval.files._SETTLE_S", 0.2)
+    stalled = on_zarrs_loop(asyncio.sleep(60))
+    started = time.monotonic()
+    fail(tmp_path / "s")
+    assert time.monotonic() - started < 30
+    stalled.cancel()

@@ -29,6 +29,17 @@ def families(seed=0):
     return Responses.from_correct(models, [f"i{j}" for j in range(N_ITEMS)], np.concatenate(right))
 
 
+def coverage(parts, seed):
+    """Of the second and third part, at 80 and 90 %, by a condensation of the first."""
+    source, *asked = parts
+    c = condense(source, 60, rng=seed, curve=False)
+    return [
+        np.mean([e.low <= t <= e.high for e, t in zip(c.estimate(answers, level), answers.scores(), strict=True)])
+        for answers in asked
+        for level in (0.8, 0.9)
+    ]
+
+
 def split(r):
     """Three members of 30 families as sources, the fourth of each, all of 10 other families."""
     family, member = np.arange(N_FAMILIES * EACH) // EACH, np.arange(N_FAMILIES * EACH) % EACH
@@ -60,17 +71,32 @@ def test_siblings_of_sources_get_narrow_intervals_and_new_families_wide_ones(par
 
 def test_both_are_covered():
     """Families share errors and models share anchors, so coverage is a mean over draws, with the error of that mean."""
-    inside = []
-    for seed in range(10):
-        source, *asked = split(families(seed))
-        c = condense(source, 60, rng=seed, curve=False)
-        truth = [answers.scores() for answers in asked]
-        inside.append([
-            np.mean([e.low <= t <= e.high for e, t in zip(c.estimate(answers, level), true, strict=True)])
-            for answers, true in zip(asked, truth, strict=True) for level in (0.8, 0.9)
-        ])  # fmt: skip
+    inside = [coverage(split(families(seed)), seed) for seed in range(10)]
     mean, error = np.mean(inside, axis=0), np.std(inside, axis=0, ddof=1) / np.sqrt(10)
     assert (np.abs(mean - [0.8, 0.9, 0.8, 0.9]) < np.maximum(3 * error, 0.05)).all(), (mean, error)
+
+
+def half_with_siblings(source):
+    """Three members of 15 families, one of 15 others; and which of them have siblings."""
+    first = np.array([name.endswith("m0") for name in source.models.ids])
+    half = np.array([int(name[1:].split("/")[0]) < 15 for name in source.models.ids])
+    return source.pick(models=first | half), half[first | half]
+
+
+def test_new_families_are_covered_where_only_some_sources_have_siblings():
+    """Those without make a new family look like one of them, whose errors left out alone include no relative's."""
+    inside = []
+    for seed in range(12):
+        source, *asked = split(families(seed))
+        inside.append(coverage([half_with_siblings(source)[0], *asked], seed)[2:])
+    mean, error = np.mean(inside, axis=0), np.std(inside, axis=0, ddof=1) / np.sqrt(12)
+    assert (mean > np.array([0.8, 0.9]) - np.maximum(2 * error, 0.03)).all(), (mean, error)
+
+
+def test_each_source_has_its_own_distance(parts):
+    source, has_siblings = half_with_siblings(parts[0])
+    nearest = condense(source, 60, rng=0, curve=False).validation.relatives.nearest
+    assert np.quantile(nearest[has_siblings], 0.9) < np.quantile(nearest[~has_siblings], 0.1)
 
 
 def test_the_sources_left_out_alone_leave_their_siblings_behind(condensed):
@@ -79,6 +105,15 @@ def test_the_sources_left_out_alone_leave_their_siblings_behind(condensed):
     assert np.median(v.relatives.nearest) < 0.7 * np.median(v.nearest)
     assert v.relatives.likely(np.median(v.relatives.nearest), v.nearest) > 0.8
     assert v.relatives.likely(np.median(v.nearest), v.nearest) < 0.2
+
+
+def test_twice_as_many_folds_leave_them_out_alone(parts):
+    seen = []
+    condense(parts[0], 20, rng=0, curve=False, n_folds=3, progress=lambda *now: seen.append(now[1:]))
+    assert seen == [(0, 10), *((k, 10) for k in range(2, 11))]  # 1 for all sources, 3 folds of families, 6 of models
+    seen.clear()
+    condense(parts[0], 20, rng=0, curve=False, n_folds=3, relatives=False, progress=lambda *now: seen.append(now[1:]))
+    assert seen == [(0, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_they_are_saved(condensed, parts, tmp_path):

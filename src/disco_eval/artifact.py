@@ -2,8 +2,8 @@
 
 ``FORMAT`` is the number of the layout; 2 added the anchors' chances and how sure the score model was, 3 the items in
 reserve, the subtasks and the learning curve, 4 took a backtest's result out of the default score model, 5 added the
-numbers of its guard and the chance of a guess, 6 the sources left out alone
-and how sure the survey must be to sound the alarm.
+numbers of its guard and the chance of a guess, 6 the sources left out alone and how sure the survey must be to sound
+the alarm.
 To change the layout: raise it by one, keep `load` able to read every older number (``READS``), add a folder written by
 the last release to ``tests/formats``, and say so in the changelog.
 
@@ -233,9 +233,14 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
 
 
 def _relatives(arrays: dict[str, Array], n_sources: int) -> Relatives | None:
-    if "relatives.error" not in arrays:
+    names = [f"relatives.{f.name}" for f in fields(Relatives)]
+    if not any(name in arrays for name in names):
         return None
-    return Relatives(*(need(arrays, f"relatives.{f.name}", (n_sources,)) for f in fields(Relatives)))
+    found = Relatives(*(need(arrays, name, (n_sources,)) for name in names))
+    away = need(arrays, "validation.nearest", (n_sources,))
+    if np.abs(found.error).max() > 1 or found.scale.min() < 0 or min(found.nearest.min(), away.min()) < 0:
+        raise FormatError("the errors of sources left out alone make no sense")
+    return found
 
 
 def _reserve(about: dict[str, Any], arrays: dict[str, Array], n_sources: int, n_anchors: int) -> Reserve:

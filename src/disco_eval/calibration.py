@@ -27,6 +27,7 @@ Array = NDArray[Any]
 
 OUTSIDE = 0.1  # standard deviations of the source scores beyond their edge, from which on an estimate is alarmed
 NEAR = OUTSIDE + START  # standard deviations before that, over which intervals widen: from where estimates move
+OLDER_NEAR = 0.4  # the same for formats 1 to 5
 ODD = 0.05  # share of left-out sources whose pattern of answers counts as odd
 APART = 0.98  # share of left-out sources whose two estimates lie closer than those of an alarmed model
 FEW_SOURCES = 40
@@ -66,7 +67,8 @@ class CrossValidation:
     apart : (n_sources,) distance of its two estimates in their standard errors; NaN where there is one only.
     leak : (n_sources,) evidence that anchors were remembered, of models that saw none; NaN where there is none.
     fold : (n_sources,) which fold left each one out; -1 where unknown.
-    nearest : (n_sources,) distance to the nearest of the sources that were left; NaN where none is measured.
+    nearest : (n_sources,) distance to the nearest source that the process learned from; NaN where none is measured
+        (another score model, formats 1 to 5).
     relatives : the same models left out in folds that ignore kin; None where all folds do, or none is measured.
     subtask_error : (n_sources, n_subtasks) true minus estimated score of every subtask.
     curve : (k, 3) what fewer source models would have given: their number, mean absolute error, its standard error;
@@ -115,7 +117,8 @@ class CrossValidation:
         normal = NormalDist().inv_cdf(0.5 + level / 2)
         if not np.isfinite(found.outside).all():  # a score model that knows no survey estimate
             return np.asarray(half)
-        near = np.clip((found.outside - OUTSIDE) / NEAR + 1, 0.0, 1.0)
+        way = NEAR if np.isfinite(self.nearest).all() else OLDER_NEAR
+        near = np.clip((found.outside - OUTSIDE) / way + 1, 0.0, 1.0)
         outside = normal * found.survey_se
         return np.asarray((1 - near) * half + near * outside) if found.surveyed else np.maximum(half, near * outside)
 

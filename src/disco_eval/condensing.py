@@ -42,6 +42,7 @@ def condense(
     n_folds: int = 5,
     mixed: bool = False,
     curve: bool | None = None,
+    relatives: bool | None = None,
     rng: Seed = None,
     progress: Progress | None = None,
 ) -> Condensation:
@@ -64,6 +65,8 @@ def condense(
         selection leaves an estimate that holds for models unlike the sources (`disco_eval.select.complete`).
     curve : also measure the error with fewer source models (the learning curve), which takes about as long again; by
         default unless that would read a large store many times over.
+    relatives : where families are known and the score model is ours, also learn what error to expect of models whose
+        relatives are among the sources, which takes twice as long again; by default as ``curve``.
     rng : seed or generator; the same one gives the same condensation.
     progress : called with (what, done, total) as the work goes on.
 
@@ -73,7 +76,7 @@ def condense(
         Fewer than ten source models, more anchors than items, or options out of range.
     """
     recipe = Recipe(n_anchors, select, predict, select_options or {}, predict_options or {}, mixed)
-    return _make(responses, recipe, None, benchmark, _Run(n_folds, curve, rng, progress))
+    return _make(responses, recipe, None, benchmark, _Run(n_folds, curve, relatives, rng, progress))
 
 
 def update(
@@ -82,6 +85,7 @@ def update(
     *,
     n_folds: int = 5,
     curve: bool | None = None,
+    relatives: bool | None = None,
     rng: Seed = None,
     progress: Progress | None = None,
 ) -> Condensation:
@@ -106,15 +110,18 @@ def update(
     same_questions(condensation.items, responses.items.pick(at), f"'{condensation.benchmark}'")
     kept = replace(condensation, anchors=replace(condensation.anchors, positions=at))
     recipe = Recipe.of(kept.provenance, len(at))
-    return _make(responses, recipe, kept, condensation.benchmark, _Run(n_folds, curve, rng, progress))
+    return _make(responses, recipe, kept, condensation.benchmark, _Run(n_folds, curve, relatives, rng, progress))
 
 
 class _Run:
     """How a condensation is made, beside from what."""
 
-    def __init__(self, n_folds: int, curve: bool | None, rng: Seed, progress: Progress | None) -> None:
+    def __init__(
+        self, n_folds: int, curve: bool | None, relatives: bool | None, rng: Seed, progress: Progress | None
+    ) -> None:
         self.n_folds = n_folds
         self.curve = curve
+        self.relatives = relatives
         self.rng = rng
         self.tell: Progress = progress or (lambda what, done, total: None)
 
@@ -130,7 +137,9 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
     children = np.random.default_rng(run.rng).spawn(4 + run.n_folds)
     final, for_folds, for_fold, for_reserve, for_alone = children[0], children[1], children[2:-2], *children[-2:]
     parts = list(folds(responses.models, run.n_folds, for_folds, answers=telling_answers(responses)))
-    alone = _alone(responses, recipe, run.n_folds, for_alone)
+    affordable = _affordable(responses)
+    asked = affordable if run.relatives is None else run.relatives
+    alone = _alone(responses, recipe, run.n_folds, for_alone) if asked else []
     n_steps = len(parts) + len(alone)
     run.tell("condensing", 0, n_steps + 1)
     shared = recipe.share(responses, parts)
@@ -141,7 +150,7 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
         anchors, reserve = old.anchors, _reserve_of(old, responses)
         score_model = predictor(recipe.predict, **recipe.predict_options).fit(responses, anchors, final.spawn(2)[1])
     tell_fold = partial(_tell_fold, run.tell, n_steps)
-    curve = _affordable(responses) if run.curve is None else run.curve
+    curve = affordable if run.curve is None else run.curve
     validation = cross_validate(responses, recipe, parts, for_fold, shared, tell_fold, curve)
     if alone:
         tell_alone = partial(_tell_fold, run.tell, n_steps, before=len(parts))
@@ -164,9 +173,9 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
 def _alone(
     responses: Responses, recipe: Recipe, n_folds: int, rng: np.random.Generator
 ) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """Folds of the source models that ignore kin, where the others do not and the score model knows near from far.
+    """Folds of the source models that ignore kin, twice as many, so that most relatives of what is left out stay.
 
-    Twice as many, so that what is left out leaves most of its relatives behind.
+    None where all folds ignore kin, since too few families are known, or where the score model measures no distances.
     """
     if fold_groups(responses.models, n_folds) == "none" or predictor(recipe.predict).name != Auto.name:
         return []
@@ -174,7 +183,7 @@ def _alone(
 
 
 def _affordable(responses: Responses) -> bool:
-    """Whether the answers fit into memory, so that reading them once more for every point of a curve costs little."""
+    """Whether the answers fit into memory, so that reading them a few times more costs little."""
     width = 1 if responses.probs is None else 1 + responses.max_choices
     return responses.n_models * responses.n_items * width * 4 <= memory_bound()
 

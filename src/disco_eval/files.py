@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from .errors import DiscoError
 
@@ -25,6 +26,8 @@ log = logging.getLogger("disco_eval")  # without a handler, warnings go to stand
 
 _DRAFT, _OLD = "partial", "old"
 _LOCK = ".writing"
+_SETTLE_S = 30.0  # seconds, at most, that a failed write waits for others that were begun with it
+_SETTLING: set[Any] = set()  # tasks that wait for others
 
 
 @contextmanager
@@ -87,16 +90,39 @@ def _settled() -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if (zarr := sys.modules.get("zarr.core.sync")) is not None:
-            zarr.sync(_others())
+        _settle()
         raise
 
 
-async def _others() -> None:
-    """Wait for all other tasks of the loop that runs this one, whatever becomes of them."""
+def _settle() -> None:
+    """Wait for what Zarr has under way, `_SETTLE_S` seconds at most: a stalled bucket must not hold a user up."""
     import asyncio
 
-    await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
+    zarr = sys.modules.get("zarr.core.sync")
+    loop = zarr.loop[0] if zarr else None
+    if loop is None or not loop.is_running():
+        return
+    with suppress(RuntimeError):  # no loop runs in this thread, as it should be
+        if asyncio.get_running_loop() is loop:
+            return
+    asyncio.run_coroutine_threadsafe(_others(_SETTLE_S), loop).result()
+
+
+async def _others(seconds: float) -> None:
+    """Wait for the other tasks of the loop that runs this one, and those that they start, whatever becomes of them."""
+    import asyncio
+
+    loop, me = asyncio.get_running_loop(), asyncio.current_task()
+    end = loop.time() + seconds
+    _SETTLING.add(me)  # two threads that fail at once do not wait for each other
+    try:
+        while (others := asyncio.all_tasks() - _SETTLING) and (left := end - loop.time()) > 0:
+            done, _ = await asyncio.wait(others, timeout=left)
+            for task in done:
+                if not task.cancelled():
+                    task.exception()  # seen; the first one is on its way to the user
+    finally:
+        _SETTLING.discard(me)
 
 
 @contextmanager

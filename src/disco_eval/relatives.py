@@ -24,9 +24,9 @@ class Relatives:
 
     Attributes
     ----------
-    error : (n_sources,) true minus estimated score.
+    error : (n_sources,) true minus estimated score, in the order of the sources.
     scale : (n_sources,) standard error that the score model claimed.
-    nearest : (n_sources,) distance to the nearest of the sources that were left, small where that is a relative.
+    nearest : (n_sources,) distance to the nearest source that the process learned from, small where it is a relative.
     """
 
     error: Array
@@ -41,12 +41,13 @@ class Relatives:
         """How likely a relative of each model is among the sources, (n_models,), by its distance to the ``nearest``.
 
         How many sources left out alone stand as far from the nearest as this model or farther, against how many left
-        out with their family (``away``, (n_sources,), are their distances) stand as near or nearer. About a half on
-        average where family makes no difference to how near models stand.
+        out with their family (``away``, (n_sources,), are their distances) stand as near or nearer: the odds are the
+        square of the ratio, since some sources have no relative to leave behind, and make every distance look a little
+        like a relative's. A half on average where family makes no difference to how near models stand.
         """
-        far = len(self.nearest) - np.searchsorted(np.sort(self.nearest), nearest, side="left")
-        near = np.searchsorted(np.sort(away), nearest, side="right")
-        return np.asarray((far + 1) / (far + near + 2))
+        far = len(self.nearest) - np.searchsorted(np.sort(self.nearest), nearest, side="left") + 1
+        near = np.searchsorted(np.sort(away), nearest, side="right") + 1
+        return np.asarray(far**2 / (far**2 + near**2))
 
 
 def leave_out_alone(

@@ -73,6 +73,13 @@ def condense(
         bool | None,
         typer.Option("--curve/--no-curve", help="Measure the error with fewer sources; by default unless too large."),
     ] = None,
+    relatives: Annotated[
+        bool | None,
+        typer.Option(
+            "--relatives/--no-relatives",
+            help="Narrower intervals for relatives of sources; by default unless too large.",
+        ),
+    ] = None,
     name: Annotated[
         str | None, typer.Option("--name", help="What to call the benchmark; the store's name by default.")
     ] = None,
@@ -101,7 +108,7 @@ def condense(
         raise DiscoError(f"'{out}' exists already; choose another name, or overwrite it with --overwrite")
     responses, called = _read(stores, sources, cost)
     with limited(memory), on_cluster(scheduler), progress() as tell:
-        how: dict[str, Any] = {"n_folds": folds, "curve": curve, "rng": seed, "progress": tell}
+        how: dict[str, Any] = {"n_folds": folds, "curve": curve, "relatives": relatives, "rng": seed, "progress": tell}
         if update is not None:
             made = condensing.update(_old(update, (n_anchors, budget, cost)), responses, **how)
         else:

@@ -43,7 +43,7 @@ class Assessment:
         line and its error where no anchor was drawn by chance.
     outside : how far the model lies outside the sources' range, in standard deviations of their scores; < 0 inside.
     leak : log likelihood ratio that some anchors were remembered, see `numerics.leakage`.
-    nearest : distance to the nearest source's answers to the anchors, see `numerics.gp`.
+    nearest : distance to the nearest answers among the sources that the process learned from, see `numerics.gp`.
     surveyed : whether the score moves to the survey estimate outside, so that the survey's interval holds for it.
     """
 
