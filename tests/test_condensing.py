@@ -179,7 +179,11 @@ def test_an_update_keeps_the_anchors_and_learns_from_all(tmp_path):
     small.save(tmp_path / "c")
     run(DISCO, "condense", "all.zarr", "--update", "c", "--out", "d", "--no-curve", cwd=tmp_path)
     assert de.load(tmp_path / "d").estimate(everyone) == update(small, everyone, rng=0, curve=False).estimate(everyone)
-    line = run(DISCO, "condense", "all.zarr", "--update", "c", "--out", "e", "--anchors", "9", cwd=tmp_path, status=2)
+    quick = ("--no-curve", "--no-relatives")
+    said = run(DISCO, "condense", "all.zarr", "--update", "c", "--out", "e", *quick, cwd=tmp_path).stdout
+    assert "--relatives narrows the others" in said
+    assert de.load(tmp_path / "e").validation.relatives is None
+    line = run(DISCO, "condense", "all.zarr", "--update", "c", "--out", "f", "--anchors", "9", cwd=tmp_path, status=2)
     assert "--update keeps the anchors" in line.stderr
 
 

@@ -94,6 +94,11 @@ class CrossValidation:
         """Mean absolute error of the out-of-fold estimates, in [0, 1]."""
         return float(np.abs(self.truth - self.estimate).mean())
 
+    @property
+    def takes_all_for_strangers(self) -> bool:
+        """Whether intervals are those of new families for every model, though families and distances are known."""
+        return self.relatives is None and self.grouped_by != "none" and bool(np.isfinite(self.nearest).all())
+
     def half_width(self, level: float) -> float:
         """How far an estimate lies from the truth in a share ``level`` of left-out sources (finite-sample quantile)."""
         return symmetric_quantile(self.truth - self.estimate, level)
