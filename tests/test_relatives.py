@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disco_eval import Models, Responses, condense, load
+from disco_eval import FormatError, Models, Responses, condense, load
+from disco_eval.artifact import _relatives
 from disco_eval.numerics.intervals import symmetric_quantile
 from disco_eval.relatives import Relatives
 
@@ -120,6 +121,30 @@ def test_they_are_saved(condensed, parts, tmp_path):
     condensed.save(tmp_path / "c")
     there = load(tmp_path / "c")
     np.testing.assert_array_equal(half_widths(there, parts[1]), half_widths(condensed, parts[1]))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("relatives.error", 2.0),
+        ("relatives.scale", -1.0),
+        ("relatives.nearest", -1.0),
+        ("relatives.nearest", np.nan),
+        ("relatives.scale", None),
+        ("validation.nearest", np.nan),
+        ("validation.nearest", -1.0),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(condensed, name, value):
+    arrays = {f"relatives.{key}": np.array(a) for key, a in vars(condensed.validation.relatives).items()}
+    arrays["validation.nearest"] = np.array(condensed.validation.nearest)
+    assert _relatives(arrays, 90) is not None
+    if value is None:
+        del arrays[name]
+    else:
+        arrays[name][3] = value
+    with pytest.raises(FormatError):
+        _relatives(arrays, 90)
 
 
 def test_nothing_to_tell_without_families_or_without_a_process(parts):

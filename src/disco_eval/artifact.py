@@ -115,7 +115,7 @@ def parse(folder: Path) -> dict[str, Any]:
     if not isinstance(about, dict) or about.get("kind") != KIND:
         raise FormatError(f"'{file}' does not describe a condensation. Make one with 'disco condense'.")
     number = about.get("format")
-    if number not in READS:
+    if number not in READS or isinstance(number, bool):
         what = "by a newer version; update disco-eval" if isinstance(number, int) and number > FORMAT else "in no known"
         raise FormatError(
             f"'{folder}' was written {what} (format {number!r}; this version reads {READS[0]} to {READS[-1]})"
@@ -182,15 +182,7 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
     correct = need(arrays, "sources.correct", (n, k))
     probs = need(arrays, "sources.probs", (n, k, None)) if "sources.probs" in arrays else None
     method = _field(_field(about, "anchors", dict), "method", str)
-    if about["format"] == 1:  # knew neither chances nor how sure a score model is
-        arrays["anchors.chance"] = np.full(k, np.nan)
-        arrays |= {"validation.scale": np.ones(n), "validation.fold": np.full(n, -1)}
-        arrays |= {f"validation.{name}": np.full(n, np.nan) for name in ("apart", "leak")}
-    if about["format"] < 3:  # knew no subtasks, no reserve and no learning curve
-        arrays |= {"validation.subtask_error": np.zeros((n, 0)), "validation.curve": np.zeros((0, 3))}
-        about = {**about, "subtasks": []}
-    if about["format"] < 6:  # knew what to expect of models without relatives only
-        arrays["validation.nearest"] = np.full(n, np.nan)
+    about = _as_written_now(about, arrays, n, k)
     subtasks = tuple(_field(about, "subtasks", list))
     criterion, chance = (_of_shape(arrays, f"anchors.{name}", (k,)) for name in ("criterion", "chance"))  # may be NaN
     anchors = Anchors(
@@ -203,32 +195,50 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
     )
     saved = _field(about, "score_model", dict)
     state = {name.removeprefix("model."): array for name, array in arrays.items() if name.startswith("model.")}
-    checked = _field(about, "validation", dict)
     return Condensation(
         benchmark=_field(about, "benchmark", str),
         anchors=anchors,
         sources=Responses(models, items, correct, probs),
         source_scores=need(arrays, "sources.scores", (n,)),
         score_model=restore(_field(saved, "name", str), _field(saved, "config", dict), state, items.ids),
-        validation=CrossValidation(
-            truth=need(arrays, "sources.scores", (n,)),
-            estimate=need(arrays, "validation.estimate", (n,)),
-            direct_mae=float(_field(checked, "direct_mae", float)),
-            grouped_by=_field(checked, "grouped_by", str),
-            n_folds=_field(checked, "n_folds", int),
-            scale=need(arrays, "validation.scale", (n,)),
-            apart=_of_shape(arrays, "validation.apart", (n,)),
-            leak=_of_shape(arrays, "validation.leak", (n,)),
-            fold=need(arrays, "validation.fold", (n,), "i"),
-            subtask_error=need(arrays, "validation.subtask_error", (n, len(subtasks))),
-            curve=need(arrays, "validation.curve", (None, 3)),
-            nearest=_of_shape(arrays, "validation.nearest", (n,)),
-            relatives=_relatives(arrays, n) if about["format"] >= 6 else None,
-        ),
+        validation=_validation(about, arrays, n, len(subtasks)),
         provenance=_field(about, "provenance", dict),
         reserve=_reserve(_field(about, "reserve", dict), arrays, n, k) if "reserve" in about else None,
         subtask_names=subtasks,
         subtask_model=_subtask_model(arrays, len(subtasks)) if subtasks else None,
+    )
+
+
+def _as_written_now(about: dict[str, Any], arrays: dict[str, Array], n: int, k: int) -> dict[str, Any]:
+    """The description with what its format did not know yet; so are ``arrays``, in place."""
+    if about["format"] == 1:  # knew neither chances nor how sure a score model is
+        arrays["anchors.chance"] = np.full(k, np.nan)
+        arrays |= {"validation.scale": np.ones(n), "validation.fold": np.full(n, -1)}
+        arrays |= {f"validation.{name}": np.full(n, np.nan) for name in ("apart", "leak")}
+    if about["format"] < 3:  # knew no subtasks, no reserve and no learning curve
+        arrays |= {"validation.subtask_error": np.zeros((n, 0)), "validation.curve": np.zeros((0, 3))}
+        about = {**about, "subtasks": []}
+    if about["format"] < 6:  # knew what to expect of models without relatives only
+        arrays["validation.nearest"] = np.full(n, np.nan)
+    return about
+
+
+def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subtasks: int) -> CrossValidation:
+    checked = _field(about, "validation", dict)
+    return CrossValidation(
+        truth=need(arrays, "sources.scores", (n,)),
+        estimate=need(arrays, "validation.estimate", (n,)),
+        direct_mae=float(_field(checked, "direct_mae", float)),
+        grouped_by=_field(checked, "grouped_by", str),
+        n_folds=_field(checked, "n_folds", int),
+        scale=need(arrays, "validation.scale", (n,)),
+        apart=_of_shape(arrays, "validation.apart", (n,)),
+        leak=_of_shape(arrays, "validation.leak", (n,)),
+        fold=need(arrays, "validation.fold", (n,), "i"),
+        subtask_error=need(arrays, "validation.subtask_error", (n, n_subtasks)),
+        curve=need(arrays, "validation.curve", (None, 3)),
+        nearest=_of_shape(arrays, "validation.nearest", (n,)),
+        relatives=_relatives(arrays, n) if about["format"] >= 6 else None,
     )
 
 

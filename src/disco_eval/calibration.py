@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -175,45 +175,44 @@ def cross_validate(
     ``shared`` is what is known about the models of each fold already, from `Recipe.share`. With ``curve`` the same is
     done with fewer source models, which costs about as much again.
     """
-    n = responses.n_models
-    estimate, scale, apart, leak, nearest = (np.full(n, np.nan) for _ in range(5))
-    subtask_error = np.full((n, n_subtasks(responses)), np.nan)
-    fold = np.full(n, -1)
-    direct: list[Array] = [np.zeros(0)] * len(parts)
     sizes = curve_sizes(min(len(part[0]) for part in parts)) if curve else []
-    on_fewer: list[Array] = [np.zeros((0, 0))] * len(parts)
     everyone = workers().share(responses)
     tasks = ((_one_fold, (everyone, recipe, part, rngs[k], shared[k], sizes)) for k, part in enumerate(parts))
-    for n_done, (k, one) in enumerate(workers().results(tasks), 1):
-        left_out, found = parts[k][1], one.found
-        estimate[left_out], scale[left_out] = np.clip(found.score, 0, 1), found.scale
-        apart[left_out], leak[left_out], nearest[left_out] = distance_apart(found), found.leak, found.nearest
-        subtask_error[left_out] = one.subtask_error
-        direct[k], fold[left_out], on_fewer[k] = one.direct, k, one.on_fewer
-        done(n_done)
+    made: dict[int, _Fold] = {}
+    for k, one in workers().results(tasks):
+        made[k] = one
+        done(len(made))
+    each = [made[k] for k in range(len(parts))]
+    found = [one.found for one in each]
+    at = np.argsort(np.concatenate([left_out for _, left_out in parts]))  # every source is left out once
+
+    def of_sources(values: Iterable[Array]) -> Array:
+        joined: Array = np.concatenate(list(values))[at]
+        return joined
+
+    truth, estimate = responses.scores(), np.clip(of_sources(f.score for f in found), 0, 1)
     n_fit = float(np.mean([len(part[0]) for part in parts]))
-    whole = np.abs(responses.scores() - estimate)[None]
-    errors = np.concatenate([np.concatenate(on_fewer, axis=1), whole]) if curve else np.zeros((0, n))
+    errors = [*np.concatenate([one.on_fewer for one in each], axis=1), np.abs(truth - estimate)]
     return CrossValidation(
-        truth=responses.scores(),
+        truth=truth,
         estimate=estimate,
-        direct_mae=float(np.concatenate(direct).mean()),
+        direct_mae=float(np.concatenate([one.direct for one in each]).mean()),
         grouped_by=fold_groups(responses.models, len(rngs)),
         n_folds=len(parts),
-        scale=scale,
-        apart=apart,
-        leak=leak,
-        fold=fold,
-        subtask_error=subtask_error,
-        curve=np.array(
-            [
-                [size, e.mean(), e.std() / np.sqrt(len(e))]
-                for size, e in zip([*sizes, n_fit], errors, strict=bool(len(errors)))
-            ]
-        ).reshape(-1, 3),
-        nearest=nearest,
+        scale=of_sources(f.scale for f in found),
+        apart=of_sources(distance_apart(f) for f in found),
+        leak=of_sources(f.leak for f in found),
+        fold=of_sources(np.full(len(left_out), k) for k, (_, left_out) in enumerate(parts)),
+        subtask_error=of_sources(one.subtask_error for one in each),
+        curve=_curve([*sizes, n_fit], errors) if curve else np.zeros((0, 3)),
+        nearest=of_sources(f.nearest for f in found),
         relatives=None,
     )
+
+
+def _curve(sizes: list[float], errors: list[Array]) -> Array:
+    """(k, 3) rows of number of source models, mean absolute error and its standard error."""
+    return np.array([[n, e.mean(), e.std() / np.sqrt(len(e))] for n, e in zip(sizes, errors, strict=True)])
 
 
 @dataclass(frozen=True, eq=False)
