@@ -11,7 +11,7 @@ demo: $(VENV)/.core  ## condense a real benchmark and estimate models it has nev
 	$(BIN)/disco demo --out disco-demo --models $(MODELS)
 
 test: check browser  ## lint, types, tests, and the README's code
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup  # two processes of two threads each are in each other's way
 
 check: $(VENV)/.all
 	$(BIN)/ruff check .
