@@ -10,8 +10,9 @@ MODELS ?= 240
 demo: $(VENV)/.core  ## condense a real benchmark and estimate models it has never met
 	$(BIN)/disco demo --out disco-demo --models $(MODELS)
 
+# one thread each: two processes of two threads would be in each other's way
 test: check browser  ## lint, types, tests, and the README's code
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup  # two processes of two threads each are in each other's way
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(VENV)/.all
 	$(BIN)/ruff check .
