@@ -81,7 +81,7 @@ def rewritten(folder: Path, **changes):
         ({"kind": "a cake"}, "does not describe a condensation"),
         ({"format": 99}, "written by a newer version; update disco-eval .format 99; this version reads 1 to 6"),
         ({"format": "x"}, "in no known"),
-        ({"format": True}, "in no known|newer"),
+        ({"format": True}, "in no known"),
         ({"benchmark": 7}, "benchmark"),
         ({"items": {"ids": ["a"], "subtask": [""], "digest": [""]}}, "shape"),
         ({"items": {"ids": ["a", 3], "subtask": [""], "digest": [""]}}, "ids"),

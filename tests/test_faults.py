@@ -229,5 +229,5 @@ def test_what_stalls_does_not_hold_a_failure_up(tmp_path, monkeypatch):
     stalled = on_zarrs_loop(asyncio.sleep(60))
     started = time.monotonic()
     fail(tmp_path / "s")
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 10
     stalled.cancel()

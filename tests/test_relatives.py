@@ -165,6 +165,13 @@ def test_the_nearer_the_likelier(alone, away, asked):
     assert (np.diff(likely) <= 1e-12).all()
 
 
+def test_counts_are_squared():
+    """Eight left out alone stand as far or farther, two left out with their family as near or nearer; one is added."""
+    known = Relatives(np.zeros(10), np.ones(10), np.array([0.1] * 2 + [0.5] * 8))
+    away = np.array([0.3] * 2 + [0.9] * 8)
+    assert known.likely(np.array([0.4]), away) == pytest.approx(9**2 / (9**2 + 3**2))
+
+
 def test_the_quantile_is_in_claimed_errors():
     rng = np.random.default_rng(0)
     error, scale = rng.normal(size=50), rng.uniform(0.5, 2, 50)

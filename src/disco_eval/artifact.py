@@ -248,7 +248,7 @@ def _relatives(arrays: dict[str, Array], n_sources: int) -> Relatives | None:
         return None
     found = Relatives(*(need(arrays, name, (n_sources,)) for name in names))
     away = need(arrays, "validation.nearest", (n_sources,))
-    if np.abs(found.error).max() > 1 or found.scale.min() < 0 or min(found.nearest.min(), away.min()) < 0:
+    if np.abs(found.error).max() > 1 + 1e-9 or found.scale.min() < 0 or min(found.nearest.min(), away.min()) < 0:
         raise FormatError("the errors of sources left out alone make no sense")
     return found
 

@@ -26,7 +26,7 @@ log = logging.getLogger("disco_eval")  # without a handler, warnings go to stand
 
 _DRAFT, _OLD = "partial", "old"
 _LOCK = ".writing"
-_SETTLE_S = 30.0  # seconds, at most, that a failed write waits for others that were begun with it
+_SETTLE_S = 30.0  # seconds, at most, that a failed write waits for what else Zarr has under way
 _SETTLING: set[Any] = set()  # tasks that wait for others
 
 
@@ -105,7 +105,12 @@ def _settle() -> None:
     with suppress(RuntimeError):  # no loop runs in this thread, as it should be
         if asyncio.get_running_loop() is loop:
             return
-    asyncio.run_coroutine_threadsafe(_others(_SETTLE_S), loop).result()
+    waiting = asyncio.run_coroutine_threadsafe(_others(_SETTLE_S), loop)
+    try:
+        waiting.result()
+    except BaseException:  # Ctrl-C: the user waits no longer
+        waiting.cancel()
+        raise
 
 
 async def _others(seconds: float) -> None:

@@ -29,14 +29,17 @@ def test_models_of_one_score_have_that_score(select):
     assert all(np.isfinite([e.score, e.low, e.high]).all() for e in c.estimate(r))
 
 
-@pytest.mark.parametrize("told_apart", [0, 1])
-def test_sources_that_all_do_alike_teach_nothing_and_the_survey_says_so(told_apart):
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("told_apart", [0, 1, 5])
+def test_sources_that_all_do_alike_teach_nothing_and_the_survey_says_so(told_apart, seed):
     """A benchmark that every source has solved: a model that fails half of it is no 100 % model."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     right = np.ones((40, 200))
     right[:, :told_apart] = rng.random((40, told_apart)) < 0.5
     items = [f"i{j}" for j in range(200)]
-    c = condense(Responses.from_correct([f"m{i}" for i in range(40)], items, right), 50, rng=0, curve=False, n_folds=2)
+    c = condense(
+        Responses.from_correct([f"m{i}" for i in range(40)], items, right), 50, rng=seed, curve=False, n_folds=2
+    )
     unlike = np.stack([np.zeros(200), rng.random(200) < 0.3, rng.random(200) < 0.6]).astype(float)
     answers = Responses.from_correct(["a", "b", "c"], items, unlike)
     for e, truth in zip(c.estimate(answers, 0.999), answers.scores(), strict=True):
@@ -44,7 +47,7 @@ def test_sources_that_all_do_alike_teach_nothing_and_the_survey_says_so(told_apa
         assert e.low <= truth <= e.high
         assert e.high - e.low < 0.5
     (like,) = c.estimate(Responses.from_correct(["d"], items, np.ones((1, 200))))
-    assert like.score > 0.99
+    assert like.score > 0.98
     assert "outside-range" not in like.flags
 
 

@@ -17,7 +17,7 @@ def effective_number(grades: Array) -> float:
     their mean square difference (for 0/1 grades: how often they disagree) to the median one, at least 0, and 1 with
     itself. At most the number of models; 1 where all are the same.
     """
-    half = (grades - grades.mean()).astype(np.float32)
+    half = np.ascontiguousarray(grades - grades.mean(), dtype=np.float32)  # the same sums before and after saving
     square = (half**2).sum(axis=1)
     apart = half @ half.T
     apart *= -2

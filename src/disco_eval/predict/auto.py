@@ -19,7 +19,7 @@ from ..responses import Responses
 from ..select.anchors import Anchors
 from ..splits import telling_answers
 from .base import Array, Arrays, Config, check_answers, clip, need
-from .guard import GROWTH, START, SURE, beyond, older_share, survey_share
+from .guard import GROWTH, LEAST_SD, START, SURE, beyond, older_share, survey_share
 from .mixture import LEAST_EXCESS, MOST_EXCESS, excess, mixture, shares
 from .signature import signature
 
@@ -125,24 +125,28 @@ class Auto:
                 "give the probabilities of the choices, or condense with --predict-opt grades=true"
             )
         grades = answers.grades()
-        edges, spread, inflate, line_sd = self._facts[:2], *self._facts[2:5]
+        edges = self._facts[:2]
+        spread, inflate, line_sd = self._facts[2:5]
         views = _views(answers, self._soft)
         process, sd = self._process(views)
         line = self._line.predict(grades)
         survey, se = (line, np.full(len(line), line_sd)) if self._survey is None else self._survey.predict(grades)
         outside = np.maximum(beyond(process, edges, spread), beyond(line, edges, spread))
         sd = inflate * sd
-        if (
-            self._edge is not None and len(self._edge) == 3
-        ):  # where sources differ in nothing, only the survey sees that
-            outside = np.maximum(outside, beyond(survey, edges, spread, self._edge[2] * se))
-            sd = np.maximum(sd, _LEAST_SPREAD)
+        if self._sure is not None:  # where sources hardly differ, only the survey sees that a model does
+            outside = np.maximum(outside, beyond(survey, edges, spread, self._sure * se))
+            sd = np.maximum(sd, LEAST_SD * spread * np.maximum(outside, 0.0))
         weight = self._survey_weight(sd, se, outside) if self.guard else np.zeros(len(line))
         score = process + weight * (survey - process)
         scale = np.sqrt(((1 - weight) * sd) ** 2 + (weight * se) ** 2)
         leak, surveyed = self._leakage.evidence(grades), self.guard and self._survey is not None
         nearest = self._processes[0].nearest(views[0][0])
         return Assessment(score, scale, process, sd, line, survey, se, outside, leak, nearest, surveyed)
+
+    @property
+    def _sure(self) -> float | None:
+        """Standard errors by which the survey must be outside to count; None where it never does (formats 1 to 5)."""
+        return float(self._edge[2]) if self._edge is not None and len(self._edge) == 3 else None
 
     def _survey_weight(self, sd: Array, se: Array, outside: Array) -> Array:
         """Share of the survey in the estimate, (n_models,), from the errors of both and how far outside a model is."""

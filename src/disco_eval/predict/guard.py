@@ -12,6 +12,7 @@ Array = NDArray[Any]
 GROWTH = 5.0  # standard errors of the process that its error grows by for every standard deviation of source scores
 START = 0.2  # standard deviations before the edge of the sources' range, where that begins
 SURE = 3.0  # of its standard errors that the survey must be outside by, where process and line see nothing
+LEAST_SD = 0.1  # of the distance outside: what a process errs by at least, however sure of itself it is
 _ROOM = (0.1, 0.4)  # of older formats: where only the survey was believed, in standard deviations outside
 _BEYOND = 3.0  # of format 4: how much larger than inside the error of the process was taken to be at the edge
 
