@@ -79,7 +79,7 @@ def rewritten(folder: Path, **changes):
     ("changes", "message"),
     [
         ({"kind": "a cake"}, "does not describe a condensation"),
-        ({"format": 99}, "written by a newer version; update disco-eval .format 99; this version reads 1 to 6"),
+        ({"format": 99}, "written by a newer version; update disco-eval .format 99; this version reads 1 to 7"),
         ({"format": "x"}, "in no known"),
         ({"format": True}, "in no known"),
         ({"benchmark": 7}, "benchmark"),
@@ -88,6 +88,7 @@ def rewritten(folder: Path, **changes):
         ({"score_model": {"name": "os.system", "config": {}}}, "score model 'os.system' is not known"),
         ({"score_model": {"name": "signature", "config": {}}}, "cannot be restored"),
         ({"validation": []}, "validation"),
+        ({"validation": {"direct_mae": 0.1, "grouped_by": "none", "n_folds": 5, "near": 0.0}}, "near=0.0, expected a"),
         ({"sources": {}}, "sources|released"),
     ],
 )

@@ -1,11 +1,14 @@
 """Intervals and alarms on simulated models whose truth is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from disco_eval import Models, Responses, condense
-from disco_eval.calibration import APART, FLAGS, OF_SOURCES
+from disco_eval.calibration import APART, FLAGS, OF_SOURCES, OUTSIDE
 from disco_eval.numerics.likeness import effective_number
+from disco_eval.recipe import assess
 
 
 def world(n_models=150, n_items=400, low=-1.5, high=1.5, seed=0):
@@ -60,6 +63,39 @@ def test_leaked_anchors_are_flagged_and_honest_answers_are_not():
     able = answers.scores() < 0.65  # where nearly all is right, nothing can be told
     assert np.mean([("odd-answers" in e.flags) for e, a in zip(leaked, able, strict=True) if a]) >= 0.5
     assert np.mean(["odd-answers" in e.flags for e in c.estimate(answers)]) <= 0.15  # 5 % and three standard errors
+
+
+def test_models_that_guess_are_honest_in_folds_without_any_too():
+    """One family guesses. The fold that leaves it out sees none that does; the threshold is not theirs to raise."""
+    r = world(80, seed=4)
+    guessed = np.random.default_rng(1).random((8, 400)) < 0.25
+    grades = np.concatenate([np.asarray(r.correct), guessed])
+    family = ["own" + str(i % 10) for i in range(80)] + ["lazy"] * 8
+    models = Models([*r.models.ids, *(f"g{i}" for i in range(8))], family=family)
+    sources = Responses.from_correct(models, r.items, grades)
+    options = {"rng": 0, "curve": False, "relatives": False}
+    known, without = (
+        condense(sources, 100, predict_options={"guess": guess}, **options).validation.leak for guess in (None, False)
+    )
+    lazy = np.array(family) == "lazy"
+    assert np.median(without[lazy]) > 5  # what a fold without them would take for remembering
+    assert np.median(known[lazy]) < 1
+
+
+def test_widening_starts_at_the_edge_and_ends_with_the_alarm():
+    r = world(200)
+    order = np.argsort(r.scores())
+    c = condense(r.pick(models=order[:150]), 60, rng=0, curve=False)
+    found = assess(c.score_model, c.answers(r.pick(models=order[100:])))
+    half, z = c.validation.half_widths(found, 0.9), 1.6448536
+    own = c.validation.half_widths(replace(found, outside=np.full(len(half), -1.0)), 0.9)
+    inside, far = found.outside <= 0, found.outside >= OUTSIDE
+    assert inside.any()
+    assert far.any()
+    np.testing.assert_allclose(half[inside], own[inside])
+    np.testing.assert_allclose(half[far], z * found.survey_se[far], rtol=1e-6)
+    at_half = c.validation.half_widths(replace(found, outside=np.full(len(half), OUTSIDE / 2)), 0.9)
+    np.testing.assert_allclose(at_half, (own + z * found.survey_se) / 2, rtol=1e-6)
 
 
 def test_alike_and_few_sources_are_named():

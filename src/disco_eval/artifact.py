@@ -3,7 +3,7 @@
 ``FORMAT`` is the number of the layout; 2 added the anchors' chances and how sure the score model was, 3 the items in
 reserve, the subtasks and the learning curve, 4 took a backtest's result out of the default score model, 5 added the
 numbers of its guard and the chance of a guess, 6 the sources left out alone and how sure the survey must be to sound
-the alarm.
+the alarm, 7 where intervals start to widen and how odd strong models may look.
 To change the layout: raise it by one, keep `load` able to read every older number (``READS``), add a folder written by
 the last release to ``tests/formats``, and say so in the changelog.
 
@@ -41,8 +41,8 @@ from .select.reserve import Reserve
 Array = NDArray[Any]
 T = TypeVar("T")
 
-FORMAT = 6
-READS = (1, 2, 3, 4, 5, 6)
+FORMAT = 7
+READS = (1, 2, 3, 4, 5, 6, 7)
 KIND = "disco-eval condensation"
 JSON, ARRAYS, CARD = "condensation.json", "arrays.safetensors", "README.md"
 ITEM_ARRAYS = ("weight", "n_choices", "label", "cost")
@@ -220,6 +220,9 @@ def _as_written_now(about: dict[str, Any], arrays: dict[str, Array], n: int, k: 
         about = {**about, "subtasks": []}
     if about["format"] < 6:  # knew what to expect of models without relatives only
         arrays["validation.nearest"] = np.full(n, np.nan)
+    if about["format"] < 7:  # began to widen intervals at a fixed place
+        near = 0.3 if np.isfinite(arrays["validation.nearest"]).all() else 0.4
+        about = {**about, "validation": {**_field(about, "validation", dict), "near": near}}
     return about
 
 
@@ -239,6 +242,7 @@ def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subta
         curve=need(arrays, "validation.curve", (None, 3)),
         nearest=_of_shape(arrays, "validation.nearest", (n,)),
         relatives=_relatives(arrays, n) if about["format"] >= 6 else None,
+        near=_between(checked, "near", 1e-3, 1e3),
     )
 
 
@@ -306,6 +310,13 @@ def _field(record: dict[str, Any], name: str, kind: type[T]) -> T:
     return value
 
 
+def _between(record: dict[str, Any], name: str, low: float, high: float) -> float:
+    value = _field(record, name, float)
+    if not low <= value <= high:
+        raise FormatError(f"{JSON} has {name}={value}, expected a number from {low:g} to {high:g}")
+    return value
+
+
 def _of_shape(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array:
     if name not in arrays or arrays[name].shape != shape:
         raise FormatError(f"the saved array '{name}' is missing or has another shape than {shape}")
@@ -329,6 +340,7 @@ def _about(c: Condensation) -> dict[str, Any]:
             "direct_mae": c.validation.direct_mae,
             "grouped_by": c.validation.grouped_by,
             "n_folds": c.validation.n_folds,
+            "near": c.validation.near,
         },
         "sources": {
             "ids": models.ids.tolist(),

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .numerics.intervals import symmetric_quantile
+from .numerics.leakage import ODD
 from .numerics.likeness import effective_number
 from .predict import Assessment
-from .predict.guard import START
 from .predict.subtasks import SubtaskModel
 from .recipe import Recipe, assess, distance_apart
 from .relatives import Relatives
@@ -26,9 +26,7 @@ from .splits import fold_groups
 Array = NDArray[Any]
 
 OUTSIDE = 0.1  # standard deviations of the source scores beyond their edge, from which on an estimate is alarmed
-NEAR = OUTSIDE + START  # standard deviations before that, over which intervals widen: from where estimates move
-OLDER_NEAR = 0.4  # the same for formats 1 to 5
-ODD = 0.05  # share of left-out sources whose pattern of answers counts as odd
+NEAR = OUTSIDE  # standard deviations before that, over which intervals widen: from the edge of the range
 APART = 0.98  # share of left-out sources whose two estimates lie closer than those of an alarmed model
 FEW_SOURCES = 40
 LEAST_CURVE = 25  # source models at the first point of the learning curve
@@ -70,6 +68,7 @@ class CrossValidation:
     nearest : (n_sources,) distance to the nearest source that the process learned from; NaN where none is measured
         (another score model, formats 1 to 5).
     relatives : the same models left out in folds that ignore kin; None where all folds do, or none is measured.
+    near : standard deviations of the source scores over which intervals widen, before an estimate is alarmed.
     subtask_error : (n_sources, n_subtasks) true minus estimated score of every subtask.
     curve : (k, 3) what fewer source models would have given: their number, mean absolute error, its standard error;
         the last row is that of the folds themselves.
@@ -88,6 +87,7 @@ class CrossValidation:
     curve: Array
     nearest: Array
     relatives: Relatives | None
+    near: float = NEAR
 
     @property
     def mae(self) -> float:
@@ -110,7 +110,7 @@ class CrossValidation:
         the model. Where folds keep families, it lies between the quantile of sources left out with their family and
         that of sources left out alone, by how likely the sources hold a relative of the model. Outside the sources'
         range no calibration on sources holds; there the interval is as wide as that of the survey estimate, and moves
-        towards it from shortly before the edge. The estimate, which the process still has a part in, errs less than
+        towards it between the edge and the alarm. The estimate, which the process still has a part in, errs less than
         the survey alone near the edge, so this covers (``docs/theory``). The wider of both where the estimate does not
         move to the survey (no guard, or no anchors drawn by chance).
         """
@@ -122,8 +122,7 @@ class CrossValidation:
         normal = NormalDist().inv_cdf(0.5 + level / 2)
         if not np.isfinite(found.outside).all():  # a score model that knows no survey estimate
             return np.asarray(half)
-        way = NEAR if np.isfinite(self.nearest).all() else OLDER_NEAR
-        near = np.clip((found.outside - OUTSIDE) / way + 1, 0.0, 1.0)
+        near = np.clip((found.outside - OUTSIDE) / self.near + 1, 0.0, 1.0)
         outside = normal * found.survey_se
         return np.asarray((1 - near) * half + near * outside) if found.surveyed else np.maximum(half, near * outside)
 

@@ -16,7 +16,7 @@ from .calibration import cross_validate, fit_subtasks
 from .condensation import Condensation, same_questions
 from .errors import AlignmentError, ValidationError, some
 from .numerics.rng import Seed
-from .predict import Auto, predictor
+from .predict import Auto, ScoreModel, predictor
 from .recipe import Recipe
 from .relatives import leave_out_alone
 from .resources import memory_bound
@@ -151,7 +151,7 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
         score_model = predictor(recipe.predict, **recipe.predict_options).fit(responses, anchors, final.spawn(2)[1])
     tell_fold = partial(_tell_fold, run.tell, n_steps)
     curve = affordable if run.curve is None else run.curve
-    validation = cross_validate(responses, recipe, parts, for_fold, shared, tell_fold, curve)
+    validation = cross_validate(responses, _of_folds(recipe, score_model), parts, for_fold, shared, tell_fold, curve)
     if alone:
         tell_alone = partial(_tell_fold, run.tell, n_steps, before=len(parts))
         validation = replace(validation, relatives=leave_out_alone(responses, recipe, alone, for_alone, tell_alone))
@@ -213,6 +213,13 @@ def _provenance(
         **({"anchors_of": old.provenance.get("anchors_of", old.provenance.get("created"))} if old else {}),
         **({"responses": responses.provenance} if responses.provenance else {}),
     }
+
+
+def _of_folds(recipe: Recipe, made: ScoreModel) -> Recipe:
+    """The recipe with what only all sources together tell: whether models guess, which few of them may show."""
+    if not isinstance(made, Auto):
+        return recipe
+    return replace(recipe, predict_options={**recipe.predict_options, "guess": made.guesses})
 
 
 def _tell_fold(tell: Progress, n_folds: int, done: int, before: int = 0) -> None:

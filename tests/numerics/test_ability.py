@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 
 from disco_eval.numerics.ability import AbilityLine, easiness, sigmoid
@@ -70,3 +72,45 @@ def test_where_no_source_guesses_a_few_remembered_hard_items_are_no_guesses():
 def test_the_luckiest_of_many_honest_models_is_no_guesser():
     grades, _, _, _ = rasch(2000, 100, seed=5)
     assert not len(Leakage.fit(grades, grades.mean(axis=1)).guess)
+
+
+def test_strong_honest_models_are_not_taken_for_ones_that_remember():
+    """Half of the items are of skills that come late: beyond the sources most are there, to which no curve points."""
+    rng = np.random.default_rng(4)
+    theta = np.concatenate([rng.uniform(-1.5, 1.0, 200), rng.uniform(1.2, 2.0, 60)])[:, None]
+    late = sigmoid(8 * (theta - rng.uniform(0.4, 2.0, 100)))
+    p = np.where(np.arange(100) < 50, 0.03 + 0.9 * late, sigmoid(theta + rng.normal(size=100)))
+    grades = (rng.random(p.shape) < p).astype(float)
+    sources, clean, strong = grades[:120], grades[120:200], grades[200:]
+    fitted = Leakage.fit(sources, sources.mean(axis=1))
+    leaked = clean.copy()
+    for row in leaked:
+        row[rng.choice(100, 30, replace=False)] = 1.0
+
+    def flagged(judge, grades):
+        return (judge.evidence(grades) > max(np.quantile(judge.evidence(clean), 0.95), 0.0)).mean()
+
+    older = replace(fitted, doubt=np.zeros((3, 0)), strong=np.zeros(0))  # as formats up to 6 judged
+    assert flagged(older, strong) > 0.8
+    assert flagged(fitted, strong) < 0.5
+    assert flagged(fitted, leaked) > 0.8
+
+
+def test_what_strong_models_show_is_learned_in_any_order_and_from_enough_sources():
+    grades, _, _, _ = rasch(80, 100, seed=6)
+    scores = np.round(grades.mean(axis=1), 1)  # many ties
+    fitted, other = Leakage.fit(grades, scores), Leakage.fit(grades[::-1], scores[::-1])
+    np.testing.assert_allclose(fitted.strong, other.strong, atol=1e-9)
+    assert not len(Leakage.fit(grades[:10], scores[:10]).strong)
+    same = Leakage.fit(np.ones((30, 100)), np.ones(30))  # all alike: none is stronger
+    assert not len(same.strong)
+    assert np.isfinite(same.evidence(grades)).all()
+
+
+def test_whether_models_guess_can_be_told():
+    grades, _, _, _ = rasch(80, 100, seed=6)
+    scores = grades.mean(axis=1)
+    assert len(Leakage.fit(grades, scores, guess=True).guess)
+    guessed = np.concatenate([grades, (np.random.default_rng(1).random((4, 100)) < 0.25).astype(float)])
+    assert len(Leakage.fit(guessed, guessed.mean(axis=1)).guess)
+    assert not len(Leakage.fit(guessed, guessed.mean(axis=1), guess=False).guess)

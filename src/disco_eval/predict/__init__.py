@@ -36,8 +36,8 @@ def _on_signature(regressor: str) -> Callable[..., ScoreModel]:
     return build
 
 
-def _gp(grades: bool = False) -> ScoreModel:
-    return Auto(guard=False, grades=grades)
+def _gp(grades: bool = False, guess: bool | None = None) -> ScoreModel:
+    return Auto(guard=False, grades=grades, guess=guess)
 
 
 PREDICTORS: dict[str, Callable[..., ScoreModel]] = {

@@ -77,13 +77,16 @@ class Auto:
     guard : False for the Gaussian process alone (``--predict gp``): sharper inside the range, wrong outside.
     grades : True to learn from grades alone where the sources' probabilities are known too, for targets that will
         come without them.
+    guess : whether models may be right by guessing, which `numerics.leakage` does not take for remembering; None to
+        learn it from the sources.
     """
 
     name: ClassVar[str] = "auto"
 
-    def __init__(self, guard: bool = True, grades: bool = False) -> None:
+    def __init__(self, guard: bool = True, grades: bool = False, guess: bool | None = None) -> None:
         self.guard = bool(guard)
         self.grades = bool(grades)
+        self.guess = guess
 
     def fit(self, source: Responses, anchors: Anchors, rng: Seed = None) -> Self:
         if source.n_models < FEWEST_SOURCES:
@@ -104,7 +107,7 @@ class Auto:
         error, sd = (each * errors).sum(axis=0), (each * sds).sum(axis=0)
         self._line = _fit_line(source, anchors, known.grades(), scores)
         self._survey = _fit_survey(source, anchors, known.grades(), scores)
-        self._leakage = Leakage.fit(known.grades(), scores)
+        self._leakage = Leakage.fit(known.grades(), scores, self.guess)
         low, high = np.quantile(scores, _EDGE)
         spread = max(float(scores.std()), _LEAST_SPREAD)
         line_error = scores - self._line.predict(known.grades())
@@ -142,6 +145,11 @@ class Auto:
         leak, surveyed = self._leakage.evidence(grades), self.guard and self._survey is not None
         nearest = self._processes[0].nearest(views[0][0])
         return Assessment(score, scale, process, sd, line, survey, se, outside, leak, nearest, surveyed)
+
+    @property
+    def guesses(self) -> bool:
+        """Whether a fitted model counts with models that guess: given, or learned from the sources."""
+        return bool(len(self._leakage.guess))
 
     @property
     def _sure(self) -> float | None:
@@ -192,6 +200,8 @@ class Auto:
         curves: dict[str, tuple[int | None, ...]] = {"slope": k, "intercept": k}
         if distance:
             curves["guess"] = (None,)
+        if "leakage.doubt" in state:  # from format 7 on
+            curves |= {"doubt": (3, len(ids)), "strong": (2 if len(state.get("leakage.strong", ())) else 0,)}
         model._leakage = Leakage(**_part(state, "leakage", curves))
         has_survey = bool(config["parts"]["survey"])
         model._survey = Survey(**_part(state, "survey", Survey.shapes())) if has_survey else None
@@ -219,6 +229,10 @@ class Auto:
         guess = self._leakage.guess
         if len(guess) > 1 or not ((guess >= 0) & (guess <= 1)).all():
             return "the chance of a guess is no probability"
+        if not ((self._leakage.doubt[:2] >= 0) & (self._leakage.doubt[:2] <= _MOST)).all():
+            return "what is not known of the anchors' curves is out of bounds"
+        if len(self._leakage.strong) and not 0 <= self._leakage.strong[1] <= _MOST:
+            return "what strong models may look like is out of bounds"
         v = self._survey
         if v is None:
             return ""
