@@ -109,6 +109,19 @@ def test_which_kinship_folds_keep():
     assert splits.fold_groups(Models(list("abcdef"), family=["x"] * 6), 5) == "none"
 
 
+@pytest.mark.parametrize(
+    ("sizes", "kept"),
+    [([26, 1, 1, 1, 1], "none"), ([15, 9, 2, 2, 2], "family"), ([16, 8, 2, 2, 2], "none"), ([5, 2, 2, 1, 1], "none")],
+)
+def test_a_family_that_is_most_of_the_sources_is_not_left_out(sizes, kept):
+    """Without it there would be too little to learn from, or nothing that says what all together teach."""
+    family = np.repeat(list("abcde"), sizes)
+    models = Models([f"m{i}" for i in range(len(family))], family=family)
+    assert splits.fold_groups(models, 5) == kept
+    own_base = Models(models.ids, family=family, base=[f"b{i // 2}" for i in range(len(family))])
+    assert splits.fold_groups(own_base, 5) == ("base" if kept == "none" else "family")
+
+
 def test_folds_keep_copies_of_a_model_together():
     """Ten models of four names each, kinship unknown; without copies nothing changes."""
     models = Models([f"m{k:02d}" for k in range(40)])

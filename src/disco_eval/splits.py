@@ -17,6 +17,7 @@ from .responses import Models, Responses
 Array = NDArray[Any]
 
 TELLING = 300  # items, at most, by which copies of a model are told
+LEAST_LEFT = 8  # models to learn from without the largest group, else it is not kept together
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +133,9 @@ def folds(
     """Cross-validation over models: (positions to fit on, positions left out) for every fold.
 
     ``by="family"`` or ``"base"`` keeps groups together, so that what is left out has no near duplicate in what is
-    fitted on; ``"none"`` ignores kinship; ``"auto"`` takes families if at least ``n_folds`` are known for most models,
-    else base models, else none. Models of no known kin that gave the same ``answers`` (n_models, k) as another, one
-    upload under two names, stay with it. The folds do not depend on the order of the models.
+    fitted on; ``"none"`` ignores kinship; ``"auto"`` takes families where enough are known (`fold_groups`), else base
+    models, else none. Models of no known kin that gave the same ``answers`` (n_models, k) as another, one upload under
+    two names, stay with it. The folds do not depend on the order of the models.
     """
     draw = np.random.default_rng(rng)
     by = fold_groups(models, n_folds) if by == "auto" else by
@@ -164,11 +165,17 @@ def telling_answers(responses: Responses) -> Array:
 
 
 def fold_groups(models: Models, n_folds: int) -> str:
-    """Which kinship ``folds(by="auto")`` keeps together: ``"family"``, ``"base"`` or ``"none"``."""
+    """Which kinship ``folds(by="auto")`` keeps together: ``"family"``, ``"base"`` or ``"none"``.
+
+    The first that is known for half of the models or more, has as many groups as there are folds, and none that holds
+    more than half of the models or leaves fewer than `LEAST_LEFT`: what is learned without it would say little about
+    what is learned with it.
+    """
     for by in ("family", "base"):
         group = _groups(models, by)
-        known = group[group != ""]
-        if len(known) >= 0.5 * len(group) and len(np.unique(known)) >= n_folds:
+        names, sizes = np.unique(group[group != ""], return_counts=True)
+        n = len(group)
+        if len(names) >= n_folds and 2 * sizes.sum() >= n and sizes.max() <= min(n // 2, max(n - LEAST_LEFT, 1)):
             return by
     return "none"
 
