@@ -88,7 +88,10 @@ def rewritten(folder: Path, **changes):
         ({"score_model": {"name": "os.system", "config": {}}}, "score model 'os.system' is not known"),
         ({"score_model": {"name": "signature", "config": {}}}, "cannot be restored"),
         ({"validation": []}, "validation"),
-        ({"validation": {"direct_mae": 0.1, "grouped_by": "none", "n_folds": 5, "near": 0.0}}, "near=0.0, expected a"),
+        (
+            {"validation": {"direct_mae": 0.1, "grouped_by": "none", "n_folds": 5, "near": 0.0, "cautious": True}},
+            "near=0.0, expected a",
+        ),
         ({"sources": {}}, "sources|released"),
     ],
 )

@@ -222,7 +222,7 @@ def _as_written_now(about: dict[str, Any], arrays: dict[str, Array], n: int, k: 
         arrays["validation.nearest"] = np.full(n, np.nan)
     if about["format"] < 7:  # began to widen intervals at a fixed place
         near = 0.3 if np.isfinite(arrays["validation.nearest"]).all() else 0.4
-        about = {**about, "validation": {**_field(about, "validation", dict), "near": near}}
+        about = {**about, "validation": {**_field(about, "validation", dict), "near": near, "cautious": False}}
     return about
 
 
@@ -243,6 +243,7 @@ def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subta
         nearest=_of_shape(arrays, "validation.nearest", (n,)),
         relatives=_relatives(arrays, n) if about["format"] >= 6 else None,
         near=_between(checked, "near", 1e-3, 1e3),
+        cautious=_field(checked, "cautious", bool),
     )
 
 
@@ -341,6 +342,7 @@ def _about(c: Condensation) -> dict[str, Any]:
             "grouped_by": c.validation.grouped_by,
             "n_folds": c.validation.n_folds,
             "near": c.validation.near,
+            "cautious": c.validation.cautious,
         },
         "sources": {
             "ids": models.ids.tolist(),

@@ -171,11 +171,16 @@ class Models:
         return Models(self.ids[at], **kept)
 
     def groups(self) -> Array:
-        """Which models are kin, (n_models,) names: the family, else the base model, else the model itself."""
-        group = np.where(self.family != "", self.family, self.base)
-        if len(np.unique(group[group != ""])) < 4:
-            group = self.base
-        return np.where(group != "", group, self.ids)
+        """Which models are kin, (n_models,) names: the family, else the base model, else the model itself.
+
+        Families count where there are four or more; no kinship counts of which one group is more than half of the
+        models, since hardly anything is known without it.
+        """
+        for group, least in ((np.where(self.family != "", self.family, self.base), 4), (self.base, 1)):
+            names, sizes = np.unique(group[group != ""], return_counts=True)
+            if len(names) >= least and 2 * sizes.max() <= len(group):
+                return np.where(group != "", group, self.ids)
+        return self.ids
 
     def positions(self, ids: ArrayLike, whose: str = "the responses") -> Array:
         """Where some models are; strict, so a name that is not there raises AlignmentError and names it."""

@@ -14,6 +14,7 @@ from .numerics.intervals import symmetric_quantile
 from .numerics.leakage import ODD
 from .numerics.likeness import effective_number
 from .predict import Assessment
+from .predict.guard import part_of
 from .predict.subtasks import SubtaskModel
 from .recipe import Recipe, assess, distance_apart
 from .relatives import Relatives
@@ -40,7 +41,7 @@ FLAGS = {
     "lines-disagree": "what source models teach and what the anchors alone say differ more than they should: the model "
     "is unlike the sources",
     "odd-answers": "hard anchors right and easy ones wrong, more than its ability explains: anchors may have leaked "
-    "into its training data",
+    "into its training data, or it is of a kind that the sources are not",
     "few-sources": "the condensation learned from few source models; add more",
     "alike-sources": "the source models are so alike that they say little about another kind of model; add other kinds",
     "no-gain": "on left-out source models the estimates were no better than the mean over as many random items: add "
@@ -69,6 +70,8 @@ class CrossValidation:
         (another score model, formats 1 to 5).
     relatives : the same models left out in folds that ignore kin; None where all folds do, or none is measured.
     near : standard deviations of the source scores over which intervals widen, before an estimate is alarmed.
+    cautious : whether intervals count in that the anchors tell too little to see that a model is unlike the sources;
+        False in formats 1 to 6.
     subtask_error : (n_sources, n_subtasks) true minus estimated score of every subtask.
     curve : (k, 3) what fewer source models would have given: their number, mean absolute error, its standard error;
         the last row is that of the folds themselves.
@@ -88,6 +91,7 @@ class CrossValidation:
     nearest: Array
     relatives: Relatives | None
     near: float = NEAR
+    cautious: bool = True
 
     @property
     def mae(self) -> float:
@@ -110,9 +114,11 @@ class CrossValidation:
         the model. Where folds keep families, it lies between the quantile of sources left out with their family and
         that of sources left out alone, by how likely the sources hold a relative of the model. Outside the sources'
         range no calibration on sources holds; there the interval is as wide as that of the survey estimate, and moves
-        towards it between the edge and the alarm. The estimate, which the process still has a part in, errs less than
-        the survey alone near the edge, so this covers (``docs/theory``). The wider of both where the estimate does not
-        move to the survey (no guard, or no anchors drawn by chance).
+        towards it between the edge and the alarm. Where sources differ by little against the survey's error, the
+        anchors cannot tell a model that is unlike them (a benchmark that they all solve, or none does): the survey's
+        interval comes in by its variance's part in both. The estimate, which the process still has a part in, errs less
+        than the survey alone near the edge, so this covers (``docs/theory``). The wider of both where the estimate does
+        not move to the survey (no guard, or no anchors drawn by chance).
         """
         claimed = np.maximum(self.scale, 1e-9)  # 0 where all scores are equal
         times = np.full(len(found.score), symmetric_quantile((self.truth - self.estimate) / claimed, level))
@@ -124,7 +130,14 @@ class CrossValidation:
             return np.asarray(half)
         near = np.clip((found.outside - OUTSIDE) / self.near + 1, 0.0, 1.0)
         outside = normal * found.survey_se
+        half = np.sqrt(half**2 + (self.unseen(found) * outside) ** 2)
         return np.asarray((1 - near) * half + near * outside) if found.surveyed else np.maximum(half, near * outside)
+
+    def unseen(self, found: Assessment) -> Array:
+        """How little the anchors can tell that each model is unlike the sources, (n_models,), 0 to 1."""
+        if not self.cautious or not np.isfinite(found.survey_se).all():
+            return np.zeros(len(found.score))
+        return part_of(found.survey_se, self.truth.std())
 
     def subtask_half_widths(self, halves: Array, slopes: Array, level: float) -> Array:
         """Half-widths (n_models, n_subtasks) of subtasks' intervals, from those of the overall score, ``halves``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from .condensation import Condensation
 from .errors import DiscoError, ValidationError
 from .numerics.gp import squared_distances
 from .numerics.intervals import symmetric_quantile
+from .predict import Assessment, Auto
 from .recipe import assess
 from .responses import Responses
 
@@ -22,6 +24,10 @@ PAIRS = 100  # of source models, nearest in distance, that an interval is calibr
 FEWEST_PAIRS = 30
 VERDICTS = {"passes": 0, "fails": 3, "undecided": 4}
 """What the verdicts are called, and the exit status of ``disco compare`` for each."""
+UNLIKE = (
+    "No pair of source models is like these two, outside the sources' range or further apart: the interval is that of "
+    "the anchors as a survey of both."
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,8 @@ class Comparison:
         ``"undecided"``; None without a margin.
     more_items : about how many more items would decide, if the estimate stays; 0 where decided.
     all_items : whether that is all there are: only the whole benchmark would.
+    unlike : whether no pair of source models tells about these two, since one is outside the sources' range or they are
+        further apart than any pair: the interval is then at least that of the anchors as a survey.
     """
 
     baseline: str
@@ -56,6 +64,7 @@ class Comparison:
     verdict: str | None = None
     more_items: int = 0
     all_items: bool = False
+    unlike: bool = False
 
     @property
     def needed(self) -> str:
@@ -82,7 +91,9 @@ def compare(
     Errors that both estimates share cancel in the difference, the more the more alike the two models are; and models
     that answer alike differ little. Difference and interval are therefore calibrated on pairs of source models at about
     the same distance, both left out of the condensation that estimated them. At ``level`` 0.9 each side is wrong for
-    about 5 % of pairs.
+    about 5 % of pairs. Where one is outside the sources' range, or the two are further apart than any pair, the
+    difference is that of the two estimates and the interval no narrower than that of the anchors as a survey of both;
+    that comes in too where the anchors cannot tell whether a model is like the sources (`CrossValidation.half_widths`).
 
     Parameters
     ----------
@@ -98,10 +109,14 @@ def compare(
     if margin is not None and not 0 < margin < 1:
         raise ValidationError(f"a margin must lie between 0 and 1 (one point is 0.01), got {margin}")
     one, other = condensation.answers(baseline), condensation.answers(candidate)
-    scores = [float(np.clip(assess(condensation.score_model, a).score[0], 0, 1)) for a in (one, other)]
+    found = [assess(condensation.score_model, a) for a in (one, other)]
+    estimated = float(np.diff([np.clip(f.score[0], 0, 1) for f in found])[0])
     distance = float(_distances(one, other)[0, 0])
-    share, half, n_pairs, typical = _calibrate(condensation, distance, level)
-    difference = share * (scores[1] - scores[0])
+    pairs = _pairs(condensation.validation, _distances(condensation.sources, condensation.sources))
+    share, half, n_pairs, typical = _calibrate(condensation.benchmark, pairs, distance, level)
+    outside = [bool(condensation.validation.unusual(f)["outside-range"][0]) for f in found]
+    unlike = any(outside) or distance > pairs[2].max()
+    difference, half = _as_survey(condensation, (one, other), found, level, (share * estimated, half), unlike)
     low, high = max(-1.0, difference - half), min(1.0, difference + half)
     n_left = int(condensation.provenance.get("n_items", 0)) - len(condensation.anchors)
     verdict = None if margin is None else "passes" if low > -margin else "fails" if high < -margin else "undecided"
@@ -120,7 +135,33 @@ def compare(
         verdict=verdict,
         more_items=more,
         all_items=0 < n_left <= more,
+        unlike=unlike,
     )
+
+
+def _as_survey(
+    c: Condensation,
+    answers: tuple[Responses, Responses],
+    found: list[Assessment],
+    level: float,
+    by_pairs: tuple[float, float],
+    unlike: bool,
+) -> tuple[float, float]:
+    """Difference and half-width, from those that pairs of sources teach, and what the anchors say of these two."""
+    one, other = found
+    difference, half = by_pairs
+    model = c.score_model
+    grades = (a.grades()[0] for a in answers)
+    error = model.difference_error(*grades) if isinstance(model, Auto) else None
+    own = (
+        float(np.hypot(*(c.validation.half_widths(f, level)[0] for f in found)))
+        if error is None
+        else NormalDist().inv_cdf(0.5 + level / 2) * error
+    )
+    if unlike:
+        return float(np.clip(other.score[0], 0, 1) - np.clip(one.score[0], 0, 1)), max(half, own)
+    unseen = max(float(c.validation.unseen(f)[0]) for f in found)
+    return difference, float(np.hypot(half, unseen * own))
 
 
 def _distances(one: Responses, other: Responses) -> Array:
@@ -133,7 +174,9 @@ def _distances(one: Responses, other: Responses) -> Array:
     return apart
 
 
-def _calibrate(c: Condensation, distance: float, level: float) -> tuple[float, float, int, float]:
+def _calibrate(
+    benchmark: str, pairs: tuple[Array, Array, Array], distance: float, level: float
+) -> tuple[float, float, int, float]:
     """How to read a difference of two estimates at a distance, from the pairs of sources nearest in distance.
 
     Returns the share of it that is real (least squares through 0 of true on estimated differences, raised by its
@@ -143,10 +186,10 @@ def _calibrate(c: Condensation, distance: float, level: float) -> tuple[float, f
     Errors of differences grow with a power of the distance (least squares of log absolute error on log distance, the
     power kept between 0 and 1.5); the quantile is that of what is left in this unit.
     """
-    true, estimated, apart = _pairs(c.validation, _distances(c.sources, c.sources))
+    true, estimated, apart = pairs
     if len(true) < FEWEST_PAIRS:
         raise DiscoError(
-            f"'{c.benchmark}' has {len(true)} pairs of left-out source models to calibrate a comparison on, "
+            f"'{benchmark}' has {len(true)} pairs of left-out source models to calibrate a comparison on, "
             f"{FEWEST_PAIRS} are needed; condense again with this version, from more source models or fewer folds"
         )
     x, y = np.log(np.maximum(apart, 0.01)), np.log(np.abs(true - estimated) + 1e-3)

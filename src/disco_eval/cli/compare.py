@@ -37,12 +37,15 @@ def compare(
     Example: **disco compare mmlu-100 original.csv quantised.csv --margin 1.0**
     """
     from ..artifact import load
-    from ..comparison import VERDICTS
+    from ..comparison import UNLIKE, VERDICTS
     from ..comparison import compare as make
+    from ..errors import ValidationError
     from ..io import open_answers
     from ..report.record import summary
     from ..responses import Responses
 
+    if margin is not None and not 0 < margin < 100:
+        raise ValidationError(f"--margin is a drop in points, above 0 and below 100; got {margin:g}")
     c = load(condensation)
 
     def one(file: Path, name: str | None) -> Responses:
@@ -69,6 +72,8 @@ def compare(
             f"Calibrated on {found.n_pairs} pairs of source models at distance {found.pair_distance:.2f}; "
             f"these two are at {found.distance:.2f}."
         )
+        if found.unlike:
+            print(UNLIKE)
         if found.verdict is not None:
             more = f"; {found.needed}" if found.needed else ""
             print(f"{found.verdict} at a margin of {margin:g} points{more}")

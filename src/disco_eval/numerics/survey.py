@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 FEWEST = 4  # items drawn by chance, below which nothing is estimated from them
+UNSEEN = 2.7  # right and wrong answers together that might as well have come, when nearly all are one or the other
 PENALTIES = np.logspace(-2, 3, 11)  # in mean eigenvalues of the items' kernel
 
 
@@ -103,12 +104,17 @@ class Survey:
         inner: dict[str, tuple[int | None, ...]] = {"size": (2,), "vectors": (None, None)}
         return {f.name: inner.get(f.name, (None,)) for f in fields(cls)}
 
-    def predict(self, grades: Array) -> tuple[Array, Array]:
-        """Estimated scores and standard errors, each (n_models,), from grades (n_models, n_anchors)."""
-        both = np.array([self._rest(y) for y in grades[:, self.drawn]]).reshape(-1, 2)
+    def predict(self, grades: Array, unseen: float = UNSEEN) -> tuple[Array, Array]:
+        """Estimated scores and standard errors, each (n_models,), from grades (n_models, n_anchors).
+
+        A model that has hardly any item right, or wrong, shows too little spread: the variance is larger by as much as
+        that of its answers would be with half of ``unseen`` more right and half wrong (Agresti & Coull, 1998; the
+        square of 1.64). Formats 1 to 6 of condensations know none of these.
+        """
+        both = np.array([self._rest(y, unseen) for y in grades[:, self.drawn]]).reshape(-1, 2)
         return grades @ self.certain + self.size[0] * both[:, 0], self.size[0] * both[:, 1]
 
-    def _rest(self, y: Array) -> tuple[float, float]:
+    def _rest(self, y: Array, unseen: float) -> tuple[float, float]:
         """Mean over the rest and its standard error, for one model's grades (k,) on the drawn items."""
         centre = self.shares @ y
         errors, predicted = self._regress(y - centre)
@@ -119,8 +125,18 @@ class Survey:
         residual = y - trust * fitted
         mean = float(self.shares @ residual)
         k, unequal = len(y), float(self.shares @ self.shares)  # unequal: 1 / k where all shares are equal
-        variance = max(float(self.shares @ (residual - mean) ** 2) * k / (k - 1), 0.25 / k) * unequal
+        more = _unshown(float(centre), unseen * unequal)
+        variance = (max(float(self.shares @ (residual - mean) ** 2) * k / (k - 1), 0.25 / k) + more) * unequal
         return float(mean + trust * (centre + predicted)), float(np.sqrt(variance * max(1 - k / self.size[1], 0.0)))
+
+    def difference_error(self, one: Array, other: Array) -> float:
+        """Standard error of the difference between two models' means, from grades (n_anchors,) of both on the same."""
+        apart = one[self.drawn] - other[self.drawn]
+        unequal = float(self.shares @ self.shares)
+        shown = float(self.shares @ (apart - self.shares @ apart) ** 2)
+        more = _unshown(float(self.shares @ np.abs(apart)), UNSEEN * unequal)
+        rest = max(1 - len(apart) / self.size[1], 0.0)
+        return float(self.size[0] * np.sqrt((shown + more) * unequal * rest))
 
     def _regress(self, y: Array) -> tuple[Array, float]:
         """Errors of centred grades (k,), each predicted from the others, and the prediction of the mean of the rest."""
@@ -132,3 +148,10 @@ class Survey:
         at = int(np.argmin(self.shares @ errors**2))
         predicted = self.reach @ (self.vectors @ (rotated / (self.values + penalty[at])))
         return errors[:, at], float(predicted)
+
+
+def _unshown(mean: float, unseen: float) -> float:
+    """How much larger the variance of 0/1 answers were with a share of ``unseen`` more, half right and half wrong."""
+    shown = min(max(mean, 0.0), 1.0)
+    smooth = (shown + 0.5 * unseen) / (1 + unseen)
+    return max(smooth * (1 - smooth) - shown * (1 - shown), 0.0)

@@ -14,7 +14,7 @@ from ..numerics.gp import GaussianProcess
 from ..numerics.leakage import Leakage
 from ..numerics.likeness import with_copies
 from ..numerics.rng import Seed
-from ..numerics.survey import FEWEST, Survey
+from ..numerics.survey import FEWEST, UNSEEN, Survey
 from ..responses import Responses
 from ..select.anchors import Anchors
 from ..splits import telling_answers
@@ -111,7 +111,7 @@ class Auto:
         low, high = np.quantile(scores, _EDGE)
         spread = max(float(scores.std()), _LEAST_SPREAD)
         line_error = scores - self._line.predict(known.grades())
-        inflate = max(float(np.sqrt(np.mean((error / sd) ** 2))), LEAST_EXCESS)
+        inflate = float(np.clip(np.sqrt(np.mean((error / sd) ** 2)), LEAST_EXCESS, MOST_EXCESS))
         self._facts = np.array([low, high, spread, inflate, float(np.sqrt(np.mean(line_error**2)))])
         self._edge: Array | None = np.array([GROWTH, START, SURE])
         return self
@@ -133,7 +133,7 @@ class Auto:
         views = _views(answers, self._soft)
         process, sd = self._process(views)
         line = self._line.predict(grades)
-        survey, se = (line, np.full(len(line), line_sd)) if self._survey is None else self._survey.predict(grades)
+        survey, se = self._surveyed(grades, line, line_sd)
         outside = np.maximum(beyond(process, edges, spread), beyond(line, edges, spread))
         sd = inflate * sd
         if self._sure is not None:  # where sources hardly differ, only the survey sees that a model does
@@ -150,6 +150,16 @@ class Auto:
     def guesses(self) -> bool:
         """Whether a fitted model counts with models that guess: given, or learned from the sources."""
         return bool(len(self._leakage.guess))
+
+    def difference_error(self, one: Array, other: Array) -> float | None:
+        """Standard error of the survey's difference of two models, from grades (n_anchors,); None without a survey."""
+        return None if self._survey is None else self._survey.difference_error(one, other)
+
+    def _surveyed(self, grades: Array, line: Array, line_sd: float) -> tuple[Array, Array]:
+        """The survey estimate and its error, each (n_models,); the line's where no anchors were drawn by chance."""
+        if self._survey is None:
+            return line, np.full(len(line), line_sd)
+        return self._survey.predict(grades, UNSEEN if self._leakage.doubt.size else 0.0)  # formats 1 to 6 knew none
 
     @property
     def _sure(self) -> float | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..artifact import JSON as CONDENSATION
 from ..artifact import load
+from ..comparison import UNLIKE
 from ..errors import DiscoError, FormatError
 from ..harness.watch import TABLE as CHECKPOINTS
 from ..harness.watch import read_points
@@ -184,6 +185,8 @@ def comparison_page(about: dict[str, Any]) -> Page:
     sure = (
         f"interval. Calibrated on {found['n_pairs']} pairs of left-out source models about as far apart as these two."
     )
+    if found.get("unlike"):
+        sure = f"interval. {UNLIKE}"
     facts = [
         Fact("What is the difference?", moved, f"{found['candidate']} minus the baseline."),
         Fact("How sure?", span, f"is the {100 * found['level']:g} % {sure}"),
