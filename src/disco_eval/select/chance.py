@@ -14,6 +14,7 @@ from ..responses import Responses
 from .anchors import Anchors, Array, check_count, random_ranks
 
 _TRIES = 12  # to spend a budget
+_WELL_SPENT = 0.95  # share of a budget at which no more is tried
 Sample = tuple[Array, Array]  # positions of items, hardest first, and the probability of each being drawn
 Choose = Callable[[Responses, list[Sample], np.random.Generator], Sample]
 
@@ -149,19 +150,22 @@ def draw(responses: Responses, n_anchors: int, rng: Seed, how: Drawing) -> Ancho
 def _affordable(
     responses: Responses, budget: float, n: int, most: int, chosen: Callable[[int], Sample]
 ) -> tuple[Array, Array]:
-    """The most anchors that the budget pays for, found by trying: how many that are depends on which are chosen."""
-    low, high, best = 0, most + 1, None
-    for _ in range(_TRIES):
+    """The most anchors found that the budget pays for.
+
+    What ``n`` anchors cost depends on which are chosen, and differs from draw to draw, so no number is too many for
+    good: each try goes by what the last one cost, in ever smaller steps, and the largest that can be paid for is kept.
+    """
+    best, most_found = None, 0
+    for k in range(_TRIES):
         sample = chosen(n)
         spent = _cost(responses, sample[0])
-        if spent <= budget:
-            low, best = n, sample
-        else:
-            high = n
-        if high - low <= 1:
+        if spent <= budget and n > most_found:
+            best, most_found = sample, n
+        if n == most_found and (spent >= _WELL_SPENT * budget or n == most):
             break
-        n = int(np.clip(round(n * budget / max(spent, 1e-12)), low + 1, high - 1))
-    if best is None or low < FEWEST:
+        wanted = n * np.clip(budget / max(spent, 1e-12), 0.5, 2.0) ** (1 / (1 + k / 4))
+        n = int(np.clip(round(wanted), most_found + 1 if spent <= budget else 1, most))
+    if best is None or most_found < FEWEST:
         raise ValidationError(f"a budget of {budget:g} pays for fewer than {FEWEST} items; raise it")
     return best
 
