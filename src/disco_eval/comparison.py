@@ -91,9 +91,10 @@ def compare(
     Errors that both estimates share cancel in the difference, the more the more alike the two models are; and models
     that answer alike differ little. Difference and interval are therefore calibrated on pairs of source models at about
     the same distance, both left out of the condensation that estimated them. At ``level`` 0.9 each side is wrong for
-    about 5 % of pairs. Where one is outside the sources' range, or the two are further apart than any pair, the
-    difference is that of the two estimates and the interval no narrower than that of the anchors as a survey of both;
-    that comes in too where the anchors cannot tell whether a model is like the sources (`CrossValidation.half_widths`).
+    about 5 % of pairs. As far as the two estimates are those of a survey (one model is at the edge of the sources'
+    range or outside), so are the difference and its interval, and wholly where the two are further apart than any pair.
+    The survey's interval comes in too where the anchors cannot tell whether a model is like the sources
+    (`CrossValidation.half_widths`).
 
     Parameters
     ----------
@@ -115,8 +116,11 @@ def compare(
     pairs = _pairs(condensation.validation, _distances(condensation.sources, condensation.sources))
     share, half, n_pairs, typical = _calibrate(condensation.benchmark, pairs, distance, level)
     outside = [bool(condensation.validation.unusual(f)["outside-range"][0]) for f in found]
-    unlike = any(outside) or distance > pairs[2].max()
-    difference, half = _as_survey(condensation, (one, other), found, level, (share * estimated, half), unlike)
+    far = bool(distance > pairs[2].max())
+    by_survey, own, unseen = _as_survey(condensation, (one, other), found, level)
+    by_survey = 1.0 if far else by_survey
+    difference = (share + by_survey * (1 - share)) * estimated
+    half = float(np.hypot(half, max(by_survey, unseen) * own))
     low, high = max(-1.0, difference - half), min(1.0, difference + half)
     n_left = int(condensation.provenance.get("n_items", 0)) - len(condensation.anchors)
     verdict = None if margin is None else "passes" if low > -margin else "fails" if high < -margin else "undecided"
@@ -135,33 +139,25 @@ def compare(
         verdict=verdict,
         more_items=more,
         all_items=0 < n_left <= more,
-        unlike=unlike,
+        unlike=far or any(outside),
     )
 
 
 def _as_survey(
-    c: Condensation,
-    answers: tuple[Responses, Responses],
-    found: list[Assessment],
-    level: float,
-    by_pairs: tuple[float, float],
-    unlike: bool,
-) -> tuple[float, float]:
-    """Difference and half-width, from those that pairs of sources teach, and what the anchors say of these two."""
-    one, other = found
-    difference, half = by_pairs
+    c: Condensation, answers: tuple[Responses, Responses], found: list[Assessment], level: float
+) -> tuple[float, float, float]:
+    """What the anchors say of two models by themselves.
+
+    Returns how much of the estimates is the survey's, the half-width of the difference's interval by the survey (by
+    those of both estimates where there is none), and how little the anchors can tell that one is unlike the sources.
+    """
     model = c.score_model
-    grades = (a.grades()[0] for a in answers)
-    error = model.difference_error(*grades) if isinstance(model, Auto) else None
-    own = (
-        float(np.hypot(*(c.validation.half_widths(f, level)[0] for f in found)))
-        if error is None
-        else NormalDist().inv_cdf(0.5 + level / 2) * error
-    )
-    if unlike:
-        return float(np.clip(other.score[0], 0, 1) - np.clip(one.score[0], 0, 1)), max(half, own)
-    unseen = max(float(c.validation.unseen(f)[0]) for f in found)
-    return difference, float(np.hypot(half, unseen * own))
+    own, weight = float(np.hypot(*(c.validation.half_widths(f, level)[0] for f in found))), 0.0
+    if isinstance(model, Auto):
+        error = model.difference_error(*(a.grades()[0] for a in answers))
+        own = own if error is None else NormalDist().inv_cdf(0.5 + level / 2) * error
+        weight = max(float(model.survey_weight(f.process_sd, f.survey_se, f.outside)[0]) for f in found)
+    return weight, own, max(float(c.validation.unseen(f)[0]) for f in found)
 
 
 def _distances(one: Responses, other: Responses) -> Array:

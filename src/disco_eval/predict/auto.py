@@ -139,7 +139,7 @@ class Auto:
         if self._sure is not None:  # where sources hardly differ, only the survey sees that a model does
             outside = np.maximum(outside, beyond(survey, edges, spread, self._sure * se))
             sd = np.maximum(sd, LEAST_SD * spread * np.maximum(outside, 0.0))
-        weight = self._survey_weight(sd, se, outside) if self.guard else np.zeros(len(line))
+        weight = self.survey_weight(sd, se, outside)
         score = process + weight * (survey - process)
         scale = np.sqrt(((1 - weight) * sd) ** 2 + (weight * se) ** 2)
         leak, surveyed = self._leakage.evidence(grades), self.guard and self._survey is not None
@@ -166,8 +166,10 @@ class Auto:
         """Standard errors by which the survey must be outside to count; None where it never does (formats 1 to 5)."""
         return float(self._edge[2]) if self._edge is not None and len(self._edge) == 3 else None
 
-    def _survey_weight(self, sd: Array, se: Array, outside: Array) -> Array:
+    def survey_weight(self, sd: Array, se: Array, outside: Array) -> Array:
         """Share of the survey in the estimate, (n_models,), from the errors of both and how far outside a model is."""
+        if not self.guard:
+            return np.zeros(len(outside))
         if self._edge is None:
             return older_share(sd, se, outside, self._facts[5:])
         return survey_share(sd, se, outside, *self._edge[:2])
