@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .numerics.intervals import symmetric_quantile
 from .numerics.leakage import ODD
 from .numerics.likeness import effective_number
+from .numerics.survey import systematic
 from .predict import Assessment
 from .predict.guard import part_of
 from .predict.subtasks import SubtaskModel
@@ -292,19 +293,30 @@ def source_flags(sources: Responses, validation: CrossValidation) -> tuple[str, 
     found = {
         "few-sources": sources.n_models < FEW_SOURCES,
         "alike-sources": effective_number(sources.grades()) < FEW_KINDS,
-        "no-gain": validation.mae > validation.direct_mae,
+        "no-gain": validation.mae > validation.direct_mae + 1e-9,  # both 0 where all items are anchors
     }
     return tuple(name for name, is_so in found.items() if is_so)
 
 
 def _direct_errors(unseen: Responses, n_anchors: int, rng: np.random.Generator, draws: int = 5) -> Array:
-    """Absolute errors of the weighted mean over random items, several draws, for the left-out models."""
-    drawn = [uniform(unseen, n_anchors, draw).positions for draw in rng.spawn(draws)]
-    return np.concatenate([np.abs(_mean_of(unseen, at) - unseen.scores()) for at in drawn])
+    """Absolute errors of the mean over random items, several draws, for the left-out models.
+
+    Where items count differently (several benchmarks, subtasks of equal weight) they are drawn by what they count for,
+    and the mean is weighted by the inverse of their chance.
+    """
+    share = unseen.items.weight / unseen.items.weight.sum()
+    if np.ptp(share) <= 1e-12:
+        drawn = [uniform(unseen, n_anchors, draw).positions for draw in rng.spawn(draws)]
+        return np.concatenate([np.abs(_mean_of(unseen, at, share[at]) - unseen.scores()) for at in drawn])
+    errors, n = [], min(n_anchors, int((share > 0).sum()))
+    for draw in rng.spawn(draws):
+        at, chance = systematic(draw.permutation(len(share)), share, n, draw)
+        errors.append(np.abs(_mean_of(unseen, at, share[at] / chance) - unseen.scores()))
+    return np.concatenate(errors)
 
 
-def _mean_of(responses: Responses, items: Array) -> Array:
+def _mean_of(responses: Responses, items: Array, weight: Array) -> Array:
     """The weighted mean grade of every model over some items alone, (n_models,); plain where none has a weight."""
-    weight = responses.items.pick(items).weight
+    weight = weight if weight.sum() > 0 else np.ones(len(items))
     mean: Array = np.clip(responses.grades(items) @ (weight / weight.sum()), 0.0, 1.0)
     return mean

@@ -42,6 +42,12 @@ def _refuse(p: Array, model_ids: Array, items: Items) -> None:
     wrong = ~(np.abs(total - 1) <= SUM_TOLERANCE)  # NaN and inf fail here too
     if wrong.any():
         m, i = np.argwhere(wrong)[0]
+        if not np.isfinite(p[m, i]).all():
+            bad = p[m, i][~np.isfinite(p[m, i])][0]
+            raise ValidationError(
+                f"probs of model '{model_ids[m]}', item '{items.ids[i]}' hold {bad}, expected finite numbers; leave "
+                "models out that have not answered every item"
+            )
         raise ValidationError(
             f"probs of model '{model_ids[m]}', item '{items.ids[i]}' sum to {total[m, i]:.4g}, expected 1 "
             f"({wrong.sum()} such rows nearby). For log-likelihoods use Responses.from_loglikelihoods."

@@ -19,7 +19,7 @@ from .numerics.rng import Seed
 from .predict import Auto, ScoreModel, predictor
 from .recipe import Recipe
 from .relatives import leave_out_alone
-from .resources import memory_bound
+from .resources import Here, memory_bound, workers
 from .responses import Responses
 from .select import Anchors
 from .select.reserve import Reserve, draw_reserve
@@ -133,6 +133,7 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
             f"{responses.n_models} source models are too few to learn from; give at least {FEWEST_SOURCES}, "
             "better 50 or more, with known answers to the whole benchmark"
         )
+    responses = _at_hand(responses)
     # children are told apart by their place, so what comes later in this list does not change what came before
     children = np.random.default_rng(run.rng).spawn(4 + run.n_folds)
     final, for_folds, for_fold, for_reserve, for_alone = children[0], children[1], children[2:-2], *children[-2:]
@@ -184,8 +185,19 @@ def _alone(
 
 def _affordable(responses: Responses) -> bool:
     """Whether the answers fit into memory, so that reading them a few times more costs little."""
+    return _size(responses) <= memory_bound()
+
+
+def _size(responses: Responses) -> int:
+    """Bytes that all answers take in memory."""
     width = 1 if responses.probs is None else 1 + responses.max_choices
-    return responses.n_models * responses.n_items * width * 4 <= memory_bound()
+    return responses.n_models * responses.n_items * width * 4
+
+
+def _at_hand(responses: Responses) -> Responses:
+    """The same in memory where they fit easily: folds need not decompress a store again and again."""
+    fits = isinstance(workers(), Here) and _size(responses) <= memory_bound() // 4
+    return responses.load() if fits else responses
 
 
 def _reserve_of(old: Condensation, responses: Responses) -> Reserve | None:

@@ -49,6 +49,13 @@ def beside(parts: Sequence[Responses]) -> Responses:
     return Responses(parts[0].models, items, correct, probs, parts[0].provenance)
 
 
+def behind(name: str, r: Responses) -> Responses:
+    """The same with every item's name behind its benchmark's, as `together` names items that two benchmarks share."""
+    columns = {k: getattr(r.items, k) for k in ("subtask", "weight", "n_choices", "label", "digest", "cost")}
+    items = Items([f"{name}/{i}" for i in r.items.ids.tolist()], **columns)
+    return Responses(r.models, items, r.correct, r.probs, r.provenance)
+
+
 def _renamed(name: str, r: Responses, clash: bool) -> Responses:
     """The same with the benchmark as every item's subtask and equal total weight."""
     columns = {k: getattr(r.items, k) for k in ("n_choices", "label", "digest", "cost")}

@@ -54,8 +54,7 @@ class Recipe:
         if self.n_anchors < 2:
             raise ValidationError("mixed anchors are half chosen and half drawn by chance; ask for at least 2")
         for_half, for_rest = rng.spawn(2)
-        name = "sharp" if self.select == "auto" else self.select  # auto's anchors are a survey of the benchmark already
-        half = selector(name)(source, self.n_anchors // 2, for_half, **self.select_options)
+        half = selector(self.select)(source, self.n_anchors // 2, for_half, **self.select_options)
         return complete(source, half, self.n_anchors - len(half), for_rest)
 
     def share(self, responses: Responses, parts: list[tuple[Array, Array]]) -> list[dict[Hashable, Any]]:

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import DiscoError
-from .common import Json, Memory, Overwrite, Scheduler, Seed, options, print_json, progress, read_names, store_name
+from .common import (
+    Json,
+    Memory,
+    Overwrite,
+    Scheduler,
+    Seed,
+    options,
+    print_json,
+    progress,
+    read_names,
+    say,
+    store_name,
+)
 
 if TYPE_CHECKING:
     from ..condensation import Condensation
@@ -56,7 +68,11 @@ def condense(
         typer.Option("--predict-opt", help="Option of the prediction: parts=probs,correct, n_components=32, k=3."),
     ] = None,
     mixed: Annotated[
-        bool, typer.Option("--mixed", help="Draw half of the anchors by chance, for models unlike the sources.")
+        bool,
+        typer.Option(
+            "--mixed",
+            help="Draw half of the anchors blindly: an unbiased survey for any model, less exact than the default.",
+        ),
     ] = False,
     cost: Annotated[
         str | None,
@@ -115,7 +131,7 @@ def condense(
             pay = {} if cost is None and budget is None else {"cost_power": 0.5, "budget": budget}
             made = condensing.condense(
                 responses,
-                n_anchors or (100 if budget is None else responses.n_items),
+                n_anchors if n_anchors is not None else 100 if budget is None else responses.n_items,
                 select=select,
                 predict=predict,
                 select_options={**pay, **options(select_opt)},
@@ -151,10 +167,21 @@ def _read(stores: list[str], sources: Path | None, cost: str | None) -> tuple[Re
         raise DiscoError(f"several benchmarks are called the same: {', '.join(names)}; rename a file")
     parts = {name: one(store) for name, store in zip(names, stores, strict=True)}
     responses = parts[names[0]] if len(parts) == 1 else together(parts)
+    _tell_left_out(parts, responses)
     if sources is not None:
         whose = " and ".join(f"'{store}'" for store in stores)
         responses = responses.pick(models=responses.models.positions(read_names(sources), whose))
     return responses, "+".join(names)
+
+
+def _tell_left_out(parts: dict[str, Responses], joined: Responses) -> None:
+    """Say what several benchmarks lose by being put together."""
+    everyone = set[str]().union(*(r.models.ids.tolist() for r in parts.values()))
+    if (left := len(everyone) - joined.n_models) > 0:
+        say(f"{left} of {len(everyone)} models answered some of the benchmarks only and are left out")
+    known = [name for name, r in parts.items() if r.probs is not None]
+    if known and joined.probs is None:
+        say(f"probabilities are known for {', '.join(known)} only, so the grades are what is used of all")
 
 
 def _old(folder: Path, others: tuple[object, ...]) -> Condensation:

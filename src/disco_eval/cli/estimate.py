@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from .common import Json, Level, More, keep_new, print_json, print_table, read_names, say
+from .common import Json, Level, More, keep_new, print_json, print_table, read_names, say, store_name
+
+MOST_COLUMNS = 6  # subtasks, up to which a table of several models has a column for each
 
 if TYPE_CHECKING:
     from ..axes import Array
@@ -89,13 +91,19 @@ def _export(c: Condensation, estimates: list[Estimate], form: str, dataset: str)
 def _opened(answers: list[Path], asked: Array) -> list[tuple[Path, Responses]]:
     """The answers of every file; files that hold only a part of the items are put together, for the models in all."""
     from ..io import open_answers
-    from ..joining import beside
+    from ..joining import behind, beside
 
     whole: list[tuple[Path, Responses]] = []
     parts: list[tuple[Path, Responses]] = []
     for file in answers:
         responses = open_answers(file, items=asked)
         mine = np.isin(responses.items.ids, asked)
+        start = f"{store_name(str(file))}/"  # several benchmarks that shared names of items were condensed together
+        own = np.array([name.removeprefix(start) for name in asked.tolist() if name.startswith(start)], dtype=str)
+        if not mine.any() and len(own):
+            responses = open_answers(file, items=own)
+            responses = behind(start[:-1], responses.pick(items=np.isin(responses.items.ids, own)))
+            mine = np.isin(responses.items.ids, asked)
         if mine.sum() == len(asked) or not mine.any():
             whole.append((file, responses))
         else:
@@ -134,6 +142,8 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
     print_table(f"Estimated scores on {c.benchmark}, in percent", columns, rows)
     if len(estimates) == 1 and estimates[0].subtasks:
         _print_subtasks(estimates[0])
+    elif 0 < len(c.subtask_names) <= MOST_COLUMNS:
+        _print_each(estimates)
     for flag in dict.fromkeys(f for e in estimates for f in e.flags):
         print(f"{flag}: {FLAGS[flag]}.")
     if (k := max((e.more for e in estimates), default=0)) > 0:
@@ -143,6 +153,13 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
             f"{k} more items would give an estimate that holds for models unlike the sources; "
             f"disco anchors DIR --more {k} lists them"
         )
+
+
+def _print_each(estimates: list[Estimate]) -> None:
+    """Several models' estimates of a few subtasks, or of benchmarks that were condensed together."""
+    columns = ["model", *(s.name for s in estimates[0].subtasks)]
+    rows = [[e.model, *(f"{100 * s.score:.1f} ± {50 * (s.high - s.low):.1f}" for s in e.subtasks)] for e in estimates]
+    print_table("By subtask", columns, rows)
 
 
 def _print_subtasks(e: Estimate) -> None:

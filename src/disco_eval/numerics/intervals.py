@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ def symmetric_quantile(residuals: NDArray[Any], level: float) -> float:
     """Half-width that covers a new residual with probability ``level`` if it is exchangeable with these.
 
     The finite-sample quantile of split conformal prediction: the ``ceil((n + 1) * level)``-th smallest absolute
-    residual, or the largest where that would be beyond the last (Lei et al., 2018).
+    residual (Lei et al., 2018). A level that so few residuals cannot tell, above n / (n + 1), takes the largest, times
+    what a normal distribution says lies between the two levels.
 
     Raises ValidationError for a level outside (0, 1).
     """
@@ -22,4 +24,7 @@ def symmetric_quantile(residuals: NDArray[Any], level: float) -> float:
         raise ValidationError(f"level must lie between 0 and 1, such as 0.9, got {level}")
     size = np.sort(np.abs(residuals))
     rank = int(np.ceil((len(size) + 1) * level))
-    return float(size[min(rank, len(size)) - 1])
+    if rank <= len(size):
+        return float(size[rank - 1])
+    reach = NormalDist().inv_cdf(0.5 + level / 2) / NormalDist().inv_cdf(0.5 + 0.5 * len(size) / (len(size) + 1))
+    return float(size[-1] * max(reach, 1.0))

@@ -31,8 +31,7 @@ def condensation_page(c: Condensation, name: str) -> Page:
         Fact("How sure?", f"± {about['half_width_90_pp']:.1f} points", f"holds 90 % of {whom}."),
         parts.cost_fact(about),
     ]
-    ratio = v.mae / v.direct_mae if v.direct_mae else 1.0
-    better = f"{1 / ratio:.1f} times better than" if ratio < 0.95 else "no better than"
+    better = f"{v.direct_mae / v.mae:.1f} times better than" if 0 < v.mae < 0.95 * v.direct_mae else "no better than"
     return Page(
         f"{c.benchmark}, condensed to {len(c.anchors)} items",
         f"A new model's score on all {n_items} items, estimated from {len(c.anchors)}: "
