@@ -112,6 +112,8 @@ def test_copies_of_sources_do_not_switch_the_guard_off(copies):
         ("edge", [5.0, 0.2, 3.0, 1.0], "edge"),
         ("leakage.guess", [2.0], "no probability"),
         ("leakage.guess", [0.2, 0.2], "no probability"),
+        ("weights", np.full(12, 1.0), "no shares"),
+        ("weights", np.full(11, 1 / 11), "weights"),
         ("leakage.doubt", np.full((3, 12), -1.0), "out of bounds"),
         ("leakage.doubt", np.full((3, 11), 1.0), "leakage.doubt"),
         ("leakage.strong", [0.0, -1.0], "out of bounds"),

@@ -99,7 +99,8 @@ class Auto:
         families = copies(source.models.groups()[rows])
         self._ids = anchors.ids
         self._soft = known.probs is not None and known.items.label is not None and not self.grades
-        self._processes = _fit_processes(known, scores, self._soft)
+        self._weights = anchors.weights
+        self._processes = _fit_processes(known, scores, self._soft, self._weights)
         errors, sds = _stacked([p.left_out(families) for p in self._processes])
         self._mix = mixture(errors)
         self._excess: Array | None = excess(self._processes, copies(np.arange(len(rows))))
@@ -130,7 +131,7 @@ class Auto:
         grades = answers.grades()
         edges = self._facts[:2]
         spread, inflate, line_sd = self._facts[2:5]
-        views = _views(answers, self._soft)
+        views = _views(answers, self._soft, self._weights)
         process, sd = self._process(views)
         line = self._line.predict(grades)
         survey, se = self._surveyed(grades, line, line_sd)
@@ -186,7 +187,7 @@ class Auto:
         return {"guard": self.guard, "grades": self.grades, "parts": parts}
 
     def state(self) -> Arrays:
-        arrays = {"facts": self._facts, "mix": self._mix}
+        arrays = {"facts": self._facts, "mix": self._mix, "weights": self._weights}
         if self._edge is not None and self._excess is not None:
             arrays |= {"edge": self._edge, "excess": self._excess}
         for i, process in enumerate(self._processes):
@@ -200,6 +201,10 @@ class Auto:
         model._ids = ids
         model._facts = need(state, "facts", (6 if len(state.get("facts", ())) == 6 else 5,))
         parts = config["parts"]
+        n_anchors = len(ids)  # before format 7 every anchor counted the same in the mean answer
+        model._weights = (
+            need(state, "weights", (n_anchors,)) if "weights" in state else np.full(n_anchors, 1 / n_anchors)
+        )
         distance = "distance" in parts and bool(parts["distance"])  # from format 5 on
         model._edge = need(state, "edge", (2 if len(state.get("edge", ())) == 2 else 3,)) if distance else None
         model._soft = bool(config["parts"]["soft"])
@@ -232,6 +237,8 @@ class Auto:
             return "the numbers of the edge are out of bounds"
         if self._excess is not None and not ((self._excess >= LEAST_EXCESS) & (self._excess <= MOST_EXCESS)).all():
             return "the processes' errors are out of bounds"
+        if self._weights.min() < 0 or abs(self._weights.sum() - 1) > 1e-6:
+            return "the weights of the anchors are no shares"
         if self._mix.min() < 0 or not 0.5 < self._mix.sum() < 2:
             return "the shares of the processes are no shares"
         if not _LEAST_SPREAD <= self._facts[2] <= 1:
@@ -256,30 +263,31 @@ class Auto:
         return "" if inside else "the survey asks for anchors that do not exist"
 
 
-def _views(answers: Responses, soft: bool) -> list[tuple[Array, Array]]:
-    """(signature, mean answer) of every model as each process sees it.
+def _views(answers: Responses, soft: bool, weights: Array) -> list[tuple[Array, Array]]:
+    """(signature, mean answer) of every model as each process sees it; ``weights`` (n_anchors,) are those of the mean.
 
     Square roots make distances those between distributions (Hellinger) instead of those of the largest numbers.
     """
     grades = answers.grades()
     if not soft:
-        return [(grades, grades.mean(axis=1))]
+        return [(grades, grades @ weights)]
     label = answers.label_probs()
     parts = [np.sqrt(label)]
     if answers.items.n_choices.sum() <= WIDEST:
         parts.append(np.sqrt(signature(answers, ("probs",))))
     X = np.concatenate(parts, axis=1)
     beside = np.concatenate([X, np.sqrt(_GRADES) * grades], axis=1)
-    return [(X, label.mean(axis=1)), (beside, grades.mean(axis=1)), (grades, grades.mean(axis=1))]
+    return [(X, label @ weights), (beside, grades @ weights), (grades, grades @ weights)]
 
 
 def _stacked(both: list[tuple[Array, Array]]) -> tuple[Array, Array]:
     return np.array([first for first, _ in both]), np.array([second for _, second in both])
 
 
-def _fit_processes(known: Responses, scores: Array, soft: bool) -> list[GaussianProcess]:
+def _fit_processes(known: Responses, scores: Array, soft: bool, weights: Array) -> list[GaussianProcess]:
     rows = _evenly(known.models.ids, scores)
-    return [GaussianProcess.fit(X, mean, scores[rows]) for X, mean in _views(known.pick(models=rows), soft)]
+    views = _views(known.pick(models=rows), soft, weights)
+    return [GaussianProcess.fit(X, mean, scores[rows]) for X, mean in views]
 
 
 def _evenly(ids: Array, scores: Array) -> Array:
