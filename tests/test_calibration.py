@@ -98,6 +98,24 @@ def test_widening_starts_at_the_edge_and_ends_with_the_alarm():
     np.testing.assert_allclose(at_half, (own + z * found.survey_se) / 2, rtol=1e-6)
 
 
+@pytest.mark.parametrize("solved", [False, True])
+def test_near_floor_and_ceiling_intervals_hold_models_that_the_anchors_cannot_tell_from_sources(solved):
+    """Sources between 0 and 2 %, new models up to 7 %: a hundred anchors hold a few right answers of either."""
+    rng = np.random.default_rng(0)
+    rate = np.concatenate([rng.uniform(0.0, 0.02, 60), rng.uniform(0.015, 0.07, 60)])
+    right = rng.random((120, 1000)) < rate[:, None] * rng.gamma(1.0, 1.0, 1000)
+    r = Responses.from_correct([f"m{i}" for i in range(120)], [f"i{j}" for j in range(1000)], right != solved)
+    c = condense(r.pick(models=np.arange(60)), 100, rng=0, curve=False)
+    new = r.pick(models=np.arange(60, 120))
+    inside = [e.low <= t <= e.high for e, t in zip(c.estimate(new), new.scores(), strict=True)]
+    assert np.mean(inside) > 0.8
+    within = c.estimate(r.pick(models=np.arange(60)))
+    assert np.mean([e.high - e.low for e in within]) < 0.06
+    topped = c.estimate(new, more=100)
+    inside = [e.low <= t <= e.high for e, t in zip(topped, new.scores(), strict=True)]
+    assert np.mean(inside) > 0.8
+
+
 def test_alike_and_few_sources_are_named():
     r = world(40, seed=3)
     copies = np.repeat(np.asarray(r.correct)[:4], 10, axis=0)

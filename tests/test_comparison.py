@@ -91,3 +91,26 @@ def test_the_command_speaks_and_exits_by_the_verdict(small, tmp_path):
     undecided = disco(*args, "--margin", 0.01, cwd=tmp_path, status=None)
     assert undecided.returncode in (0, 3, 4)
     assert f"{names[1]} against {names[0]} on toy" in undecided.stdout
+
+
+def test_where_no_pair_is_alike_the_survey_says_how_sure_one_can_be(tmp_path):
+    """All sources solve the benchmark, so all pairs differ by nothing; a broken model differs by half of it."""
+    items = [f"i{j}" for j in range(300)]
+    solved = np.ones((40, 300))
+    solved[np.arange(40), np.arange(40)] = 0
+    c = condense(Responses.from_correct([f"m{i}" for i in range(40)], items, solved), 60, rng=0, curve=False)
+    good = Responses.from_correct(["good"], items, np.ones((1, 300)))
+    for lost in (0.15, 0.5):
+        right = (np.random.default_rng(3).random((1, 300)) >= lost).astype(float)
+        broken = Responses.from_correct(["broken"], items, right)
+        found = compare(c, good, broken, margin=0.02)
+        assert found.unlike
+        assert found.verdict == "fails"
+        assert found.low <= float(broken.scores()[0]) - 1 <= found.high
+        assert found.high - found.low > 0.05
+    c.save(tmp_path / "c")
+    write_npz(good, tmp_path / "a.npz")
+    write_npz(broken, tmp_path / "b.npz")
+    assert "No pair of source models is like these two" in disco("compare", "c", "a.npz", "b.npz", cwd=tmp_path).stdout
+    refusal = disco("compare", "c", "a.npz", "b.npz", "--margin", "-1", cwd=tmp_path, status=2).stderr
+    assert "--margin is a drop in points" in refusal

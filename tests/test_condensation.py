@@ -1,3 +1,5 @@
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
@@ -170,8 +172,16 @@ def test_intervals_cover_exchangeable_errors_as_often_as_they_say():
         assert level - 0.02 <= hits / 4000 <= level + 1 / 40 + 0.02
 
 
-def test_too_few_residuals_take_the_largest():
-    assert symmetric_quantile(np.array([0.1, -0.3]), 0.99) == 0.3
+def test_too_few_residuals_reach_beyond_the_largest_as_a_normal_distribution_does():
+    assert symmetric_quantile(np.array([0.1, -0.3]), 0.6) == 0.3
+    normal = NormalDist()
+    reach = normal.inv_cdf(0.995) / normal.inv_cdf(0.5 + 1 / 3)
+    assert symmetric_quantile(np.array([0.1, -0.3]), 0.99) == pytest.approx(0.3 * reach)
+    rng, hits = np.random.default_rng(0), 0
+    for _ in range(2000):
+        errors = rng.normal(size=13)
+        hits += abs(errors[-1]) <= symmetric_quantile(errors[:-1], 0.99)
+    assert hits / 2000 > 0.955  # the largest of 12 alone covers 92 %
 
 
 @pytest.mark.parametrize(("select", "predict"), [("auto", "auto"), ("pds", "forest"), ("sharp", "gp"), ("jsd", "knn")])

@@ -1,9 +1,11 @@
 """The default score model: what it weighs, and what it does where there is little or nothing to learn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from disco_eval import FormatError, Responses, condense
+from disco_eval import FormatError, Items, Models, Responses, condense
 from disco_eval.numerics.gp import GaussianProcess
 from disco_eval.predict import Auto
 from disco_eval.predict.mixture import LEAST_EXCESS, excess, shares
@@ -147,3 +149,30 @@ def test_a_spread_of_nothing_is_refused():
     facts[2] = 0.0
     with pytest.raises(FormatError, match="spread"):
         Auto.restore(model.config(), {**model.state(), "facts": facts}, anchors.ids)
+
+
+def test_anchors_count_in_the_mean_by_what_they_stand_for():
+    """Ten items make up half of the score and are anchors for certain; the mean of all anchors would slight them."""
+    rng = np.random.default_rng(1)
+    ability = rng.normal(size=(160, 2))
+    heavy = np.arange(400) < 10
+    p = 1 / (1 + np.exp(-np.where(heavy, ability[:, :1], ability[:, 1:]) - rng.normal(size=400)))
+    items = Items([f"i{j}" for j in range(400)], weight=np.where(heavy, 39.0, 1.0))
+    r = Responses.from_correct([f"m{i}" for i in range(160)], items, rng.random(p.shape) < p)
+    source, target = r.pick(models=np.arange(80)), r.pick(models=np.arange(80, 160))
+    anchors = auto(source, 60, 0)
+    errors = []
+    for weights in (anchors.weights, np.full(60, 1 / 60)):
+        model = Auto(guard=False).fit(source, replace(anchors, weights=weights))
+        found = model.predict(target.pick(items=anchors.positions))
+        errors.append(np.abs(found - target.scores()).mean())
+    assert errors[0] < 0.8 * errors[1]
+
+
+def test_sources_that_are_nearly_all_of_one_base_are_not_left_out_together():
+    r = population(60, 200, seed=2)
+    models = Models(r.models.ids, base=["run"] * 58 + ["other"] * 2)
+    source = Responses(models, r.items, r.correct, r.probs)
+    assert source.models.groups().tolist() == source.models.ids.tolist()
+    anchors = auto(source, 40, 0)
+    assert Auto().fit(source, anchors).state()["facts"][3] < 10
