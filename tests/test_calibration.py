@@ -8,6 +8,7 @@ import pytest
 from disco_eval import Models, Responses, condense
 from disco_eval.calibration import APART, FLAGS, OF_SOURCES, OUTSIDE
 from disco_eval.numerics.likeness import effective_number
+from disco_eval.predict.guard import START
 from disco_eval.recipe import assess
 
 
@@ -82,19 +83,19 @@ def test_models_that_guess_are_honest_in_folds_without_any_too():
     assert np.median(known[lazy]) < 1
 
 
-def test_widening_starts_at_the_edge_and_ends_with_the_alarm():
+def test_widening_starts_where_estimates_move_and_ends_with_the_alarm():
     r = world(200)
     order = np.argsort(r.scores())
     c = condense(r.pick(models=order[:150]), 60, rng=0, curve=False)
     found = assess(c.score_model, c.answers(r.pick(models=order[100:])))
     half, z = c.validation.half_widths(found, 0.9), 1.6448536
     own = c.validation.half_widths(replace(found, outside=np.full(len(half), -1.0)), 0.9)
-    inside, far = found.outside <= 0, found.outside >= OUTSIDE
+    inside, far = found.outside <= -START, found.outside >= OUTSIDE
     assert inside.any()
     assert far.any()
     np.testing.assert_allclose(half[inside], own[inside])
     np.testing.assert_allclose(half[far], z * found.survey_se[far], rtol=1e-6)
-    at_half = c.validation.half_widths(replace(found, outside=np.full(len(half), OUTSIDE / 2)), 0.9)
+    at_half = c.validation.half_widths(replace(found, outside=np.full(len(half), (OUTSIDE - START) / 2)), 0.9)
     np.testing.assert_allclose(at_half, (own + z * found.survey_se) / 2, rtol=1e-6)
 
 

@@ -3,7 +3,7 @@
 ``FORMAT`` is the number of the layout; 2 added the anchors' chances and how sure the score model was, 3 the items in
 reserve, the subtasks and the learning curve, 4 took a backtest's result out of the default score model, 5 added the
 numbers of its guard and the chance of a guess, 6 the sources left out alone and how sure the survey must be to sound
-the alarm, 7 where intervals start to widen and how odd strong models may look.
+the alarm, 7 where intervals start to widen, how odd strong models may look and what the anchors cannot tell.
 To change the layout: raise it by one, keep `load` able to read every older number (``READS``), add a folder written by
 the last release to ``tests/formats``, and say so in the changelog.
 

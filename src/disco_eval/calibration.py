@@ -15,7 +15,7 @@ from .numerics.leakage import ODD
 from .numerics.likeness import effective_number
 from .numerics.survey import systematic
 from .predict import Assessment
-from .predict.guard import part_of
+from .predict.guard import START, part_of
 from .predict.subtasks import SubtaskModel
 from .recipe import Recipe, assess, distance_apart
 from .relatives import Relatives
@@ -28,7 +28,7 @@ from .splits import fold_groups
 Array = NDArray[Any]
 
 OUTSIDE = 0.1  # standard deviations of the source scores beyond their edge, from which on an estimate is alarmed
-NEAR = OUTSIDE  # standard deviations before that, over which intervals widen: from the edge of the range
+NEAR = OUTSIDE + START  # standard deviations before that, over which intervals widen: from where estimates move
 APART = 0.98  # share of left-out sources whose two estimates lie closer than those of an alarmed model
 FEW_SOURCES = 40
 LEAST_CURVE = 25  # source models at the first point of the learning curve
@@ -115,7 +115,7 @@ class CrossValidation:
         the model. Where folds keep families, it lies between the quantile of sources left out with their family and
         that of sources left out alone, by how likely the sources hold a relative of the model. Outside the sources'
         range no calibration on sources holds; there the interval is as wide as that of the survey estimate, and moves
-        towards it between the edge and the alarm. Where sources differ by little against the survey's error, the
+        towards it from shortly before the edge. Where sources differ by little against the survey's error, the
         anchors cannot tell a model that is unlike them (a benchmark that they all solve, or none does): the survey's
         interval comes in by its variance's part in both. The estimate, which the process still has a part in, errs less
         than the survey alone near the edge, so this covers (``docs/theory``). The wider of both where the estimate does
