@@ -184,6 +184,7 @@ class Auto:
 
     def config(self) -> Config:
         parts = {"soft": self._soft, "survey": self._survey is not None, "distance": self._edge is not None}
+        parts["weights"] = bool(self._leakage.doubt.size)
         return {"guard": self.guard, "grades": self.grades, "parts": parts}
 
     def state(self) -> Arrays:
@@ -202,9 +203,9 @@ class Auto:
         model._facts = need(state, "facts", (6 if len(state.get("facts", ())) == 6 else 5,))
         parts = config["parts"]
         n_anchors = len(ids)  # before format 7 every anchor counted the same in the mean answer
-        model._weights = (
-            need(state, "weights", (n_anchors,)) if "weights" in state else np.full(n_anchors, 1 / n_anchors)
-        )
+        weighted = "weights" in parts and bool(parts["weights"])
+        equal = np.full(n_anchors, 1 / n_anchors)
+        model._weights = need(state, "weights", (n_anchors,)) if weighted else equal
         distance = "distance" in parts and bool(parts["distance"])  # from format 5 on
         model._edge = need(state, "edge", (2 if len(state.get("edge", ())) == 2 else 3,)) if distance else None
         model._soft = bool(config["parts"]["soft"])
@@ -217,7 +218,7 @@ class Auto:
         curves: dict[str, tuple[int | None, ...]] = {"slope": k, "intercept": k}
         if distance:
             curves["guess"] = (None,)
-        if "leakage.doubt" in state:  # from format 7 on
+        if weighted:
             curves |= {"doubt": (3, len(ids)), "strong": (2 if len(state.get("leakage.strong", ())) else 0,)}
         model._leakage = Leakage(**_part(state, "leakage", curves))
         has_survey = bool(config["parts"]["survey"])
