@@ -134,7 +134,7 @@ def test_float16_rounding_is_accepted():
         (lambda: Items(["a"], subtask=["x", "y"]), "subtask has shape"),
         (lambda: Models(["a"], released=["soon"]), "no date"),
         (lambda: small([[[0.5, 0.6]]], label=[0]), "model 'm0', item 'i0' sum to 1.1, expected 1"),
-        (lambda: small([[[np.nan, 1]]], label=[0]), "sum to nan"),
+        (lambda: small([[[np.nan, 1]]], label=[0]), "item 'i0' hold nan, expected finite"),
         (lambda: small([[[-0.5, 1.5]]], label=[0]), "choice 0 is -0.5"),
         (lambda: small([[[-1.2, -3.4]]], label=[0]), "Responses.from_loglikelihoods"),
         (lambda: small([[[0.5, 0.5]]]), "need the items' labels"),

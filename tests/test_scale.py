@@ -76,6 +76,7 @@ def test_a_store_is_condensed_without_ever_being_loaded(stored, select, monkeypa
     """Probabilities are taken block by block or for the anchors alone, and the result is that of arrays in memory."""
     r, lazy = stored
     whole = de.condense(r, 10, select=select, rng=0, n_folds=3)
+    monkeypatch.setattr("disco_eval.condensing.memory_bound", lambda: 400_000)  # half as much again as all of it takes
     largest = []
     from disco_eval.store import StoredArray
 
@@ -104,8 +105,26 @@ def test_condensing_by_disagreement_reads_the_probabilities_once(stored, monkeyp
         return original(self, models, items)
 
     monkeypatch.setattr(Responses, "block", block)
+    monkeypatch.setattr("disco_eval.condensing.memory_bound", lambda: 400_000)
     de.condense(lazy, 10, select="jsd", predict="direct", rng=0, curve=False)
     assert sum(read) == 150 * 70
+
+
+def test_a_store_that_fits_easily_is_read_once(stored, monkeypatch):
+    from disco_eval.store import StoredArray
+
+    r, lazy = stored
+    read, original = [], StoredArray.take
+
+    def take(self, models, items):
+        part = original(self, models, items)
+        read.append(part.size if part.ndim == 3 else 0)
+        return part
+
+    monkeypatch.setattr(StoredArray, "take", take)
+    parts = de.condense(lazy, 10, rng=0, n_folds=3)
+    assert sum(read) == r.probs.size
+    assert parts.estimate(r) == de.condense(r, 10, rng=0, n_folds=3).estimate(r)
 
 
 # ---- the pass --------------------------------------------------------------------------------------------------

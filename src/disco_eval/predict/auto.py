@@ -271,14 +271,20 @@ def _views(answers: Responses, soft: bool, weights: Array) -> list[tuple[Array, 
     """
     grades = answers.grades()
     if not soft:
-        return [(grades, grades @ weights)]
+        return [(grades, _mean(grades, weights))]
     label = answers.label_probs()
     parts = [np.sqrt(label)]
     if answers.items.n_choices.sum() <= WIDEST:
         parts.append(np.sqrt(signature(answers, ("probs",))))
     X = np.concatenate(parts, axis=1)
     beside = np.concatenate([X, np.sqrt(_GRADES) * grades], axis=1)
-    return [(X, label @ weights), (beside, grades @ weights), (grades, grades @ weights)]
+    known = _mean(grades, weights)
+    return [(X, _mean(label, weights)), (beside, known), (grades, known)]
+
+
+def _mean(answers: Array, weights: Array) -> Array:
+    """Weighted mean of every row, (n_models,): the same to the last bit whatever the layout and the other rows."""
+    return np.asarray((np.ascontiguousarray(answers) * weights).sum(axis=1))
 
 
 def _stacked(both: list[tuple[Array, Array]]) -> tuple[Array, Array]:
