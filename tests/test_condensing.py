@@ -38,6 +38,9 @@ def test_half_of_mixed_anchors_are_drawn_by_chance(select):
     assert small.provenance["mixed"] is True
     with pytest.raises(ValidationError, match="ask for at least 2"):
         condense(r, 1, select=select, mixed=True, rng=0)
+    if select == "auto":
+        with pytest.raises(ValidationError, match="leave out the budget"):
+            condense(r, 20, mixed=True, select_options={"budget": 9.0}, rng=0)
 
 
 def test_the_weighted_mean_over_mixed_anchors_holds_for_any_model():
@@ -66,6 +69,15 @@ def test_a_budget_is_never_exceeded_and_nearly_spent(select):
     cheap = selector(select)(r, 30, 0, cost_power=1.0)
     plain = selector(select)(r, 30, 0)
     assert r.items.cost[cheap.positions].mean() < r.items.cost[plain.positions].mean()
+
+
+def test_a_budget_that_almost_pays_for_one_more_is_spent_too():
+    """Eight items cost 500, the others 1: what 48 cost is just too much, so 47 are taken, not the last guess below."""
+    cost = np.where(np.arange(400) < 8, 500.0, 1.0)
+    r = population(40, 400, graded=True)
+    r = Responses(r.models, Items(r.items.ids, cost=cost), r.correct)
+    for budget in (9.6, 47.9, 239.6):
+        assert len(selector("auto")(r, 400, 0, cost_power=0.5, budget=budget)) >= 0.9 * budget
 
 
 def test_for_the_same_money_heeding_costs_errs_less():
@@ -144,12 +156,15 @@ def test_several_benchmarks_are_one_with_an_estimate_each(tmp_path):
 
 def test_benchmarks_that_share_names_of_items_are_estimated_from_their_own_files(tmp_path):
     for name, r in two().items():
-        same = Items([str(i) for i in range(r.n_items)])
-        write_npz(Responses(r.models, same, r.correct), tmp_path / f"{name}.npz")
+        same = Responses(r.models, Items([str(i) for i in range(r.n_items)]), r.correct)
+        write_npz(same, tmp_path / f"{name}.npz")
+        write_table(same, tmp_path / f"{name}.csv")
     done = run(DISCO, "condense", "a.npz", "b.npz", "--out", "c", "--anchors", "40", cwd=tmp_path)
     assert "models answered some of the benchmarks only and are left out" in done.stderr
     estimates = json.loads(run(DISCO, "estimate", "c", "a.npz", "b.npz", "--json", cwd=tmp_path).stdout)["estimates"]
     assert len(estimates) == 35
+    from_tables = json.loads(run(DISCO, "estimate", "c", "a.csv", "b.csv", "--json", cwd=tmp_path).stdout)["estimates"]
+    assert [e["score"] for e in from_tables] == pytest.approx([e["score"] for e in estimates])
     assert "no answer for" in run(DISCO, "estimate", "c", "a.npz", cwd=tmp_path, status=2).stderr
 
 
@@ -168,6 +183,10 @@ def test_a_benchmark_that_all_sources_solve_is_condensed_and_reported(tmp_path):
     assert "alike-sources" in out
     assert "no-gain" not in out
     assert (tmp_path / "c" / "report.html").exists()
+
+
+def test_all_items_as_anchors_are_no_loss():
+    assert "no-gain" not in condense(population(40, 60), 60, rng=0, curve=False).source_flags
 
 
 def test_random_items_are_drawn_by_what_they_count_for():

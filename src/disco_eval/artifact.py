@@ -221,7 +221,7 @@ def _as_written_now(about: dict[str, Any], arrays: dict[str, Array], n: int, k: 
     if about["format"] < 6:  # knew what to expect of models without relatives only
         arrays["validation.nearest"] = np.full(n, np.nan)
     if about["format"] < 7:  # began to widen intervals at a fixed place
-        near = 0.3 if np.isfinite(arrays["validation.nearest"]).all() else 0.4
+        near = 0.3 if np.isfinite(_of_shape(arrays, "validation.nearest", (n,))).all() else 0.4
         about = {**about, "validation": {**_field(about, "validation", dict), "near": near, "cautious": False}}
     return about
 

@@ -31,6 +31,7 @@ OUTSIDE = 0.1  # standard deviations of the source scores beyond their edge, fro
 NEAR = OUTSIDE + START  # standard deviations before that, over which intervals widen: from where estimates move
 APART = 0.98  # share of left-out sources whose two estimates lie closer than those of an alarmed model
 FEW_SOURCES = 40
+TOO_LITTLE = 1e-9  # of an error of random items, to gain on: all items are anchors
 LEAST_CURVE = 25  # source models at the first point of the learning curve
 MOST_SUBTASKS = 1000
 FEW_KINDS = 8.0  # effective number of different source models, below which they are too alike
@@ -136,7 +137,7 @@ class CrossValidation:
 
     def unseen(self, found: Assessment) -> Array:
         """How little the anchors can tell that each model is unlike the sources, (n_models,), 0 to 1."""
-        if not self.cautious or not np.isfinite(found.survey_se).all():
+        if not (self.cautious and found.surveyed):
             return np.zeros(len(found.score))
         return part_of(found.survey_se, self.truth.std())
 
@@ -293,7 +294,7 @@ def source_flags(sources: Responses, validation: CrossValidation) -> tuple[str, 
     found = {
         "few-sources": sources.n_models < FEW_SOURCES,
         "alike-sources": effective_number(sources.grades()) < FEW_KINDS,
-        "no-gain": validation.mae > validation.direct_mae + 1e-9,  # both 0 where all items are anchors
+        "no-gain": TOO_LITTLE < validation.direct_mae < validation.mae,
     }
     return tuple(name for name, is_so in found.items() if is_so)
 

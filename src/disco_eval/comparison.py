@@ -25,8 +25,8 @@ FEWEST_PAIRS = 30
 VERDICTS = {"passes": 0, "fails": 3, "undecided": 4}
 """What the verdicts are called, and the exit status of ``disco compare`` for each."""
 UNLIKE = (
-    "No pair of source models is like these two, outside the sources' range or further apart: the interval is that of "
-    "the anchors as a survey of both."
+    "No pair of source models is like these two, outside the sources' range or further apart: difference and interval "
+    "rest on the anchors as a survey of both, in part or wholly."
 )
 
 
@@ -48,7 +48,7 @@ class Comparison:
     more_items : about how many more items would decide, if the estimate stays; 0 where decided.
     all_items : whether that is all there are: only the whole benchmark would.
     unlike : whether no pair of source models tells about these two, since one is outside the sources' range or they are
-        further apart than any pair: the interval is then at least that of the anchors as a survey.
+        further apart than any pair: difference and interval then rest, in part or wholly, on the anchors as a survey.
     """
 
     baseline: str
@@ -118,7 +118,9 @@ def compare(
     outside = [bool(condensation.validation.unusual(f)["outside-range"][0]) for f in found]
     far = bool(distance > pairs[2].max())
     by_survey, own, unseen = _as_survey(condensation, (one, other), found, level)
-    by_survey = 1.0 if far else by_survey
+    by_survey = (
+        0.0 if not condensation.validation.cautious else 1.0 if far else by_survey
+    )  # formats 1 to 6 knew pairs only
     difference = (share + by_survey * (1 - share)) * estimated
     half = float(np.hypot(half, max(by_survey, unseen) * own))
     low, high = max(-1.0, difference - half), min(1.0, difference + half)

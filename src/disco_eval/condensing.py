@@ -190,8 +190,8 @@ def _affordable(responses: Responses) -> bool:
 
 def _size(responses: Responses) -> int:
     """Bytes that all answers take in memory."""
-    width = 1 if responses.probs is None else 1 + responses.max_choices
-    return responses.n_models * responses.n_items * width * 4
+    wide = 4 if responses.probs is None else 4 + responses.max_choices * max(4, responses.probs.dtype.itemsize)
+    return responses.n_models * responses.n_items * wide
 
 
 def _at_hand(responses: Responses) -> Responses:

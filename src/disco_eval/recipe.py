@@ -53,6 +53,10 @@ class Recipe:
             return selector(self.select)(source, self.n_anchors, rng, **self.select_options)
         if self.n_anchors < 2:
             raise ValidationError("mixed anchors are half chosen and half drawn by chance; ask for at least 2")
+        if self.select_options.get("budget") is not None:
+            raise ValidationError(
+                "mixed anchors are half drawn blindly, whatever they cost; leave out the budget or --mixed"
+            )
         for_half, for_rest = rng.spawn(2)
         half = selector(self.select)(source, self.n_anchors // 2, for_half, **self.select_options)
         return complete(source, half, self.n_anchors - len(half), for_rest)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from disco_eval import FormatError, Items, Models, Responses, condense
+from disco_eval import FormatError, Items, Models, Responses, ValidationError, condense
 from disco_eval.numerics.gp import GaussianProcess
 from disco_eval.predict import Auto
 from disco_eval.predict.mixture import LEAST_EXCESS, excess, shares
-from disco_eval.select import auto
+from disco_eval.select import auto, complete
 from tests.conftest import population
 
 
@@ -176,3 +176,19 @@ def test_sources_that_are_nearly_all_of_one_base_are_not_left_out_together():
     assert source.models.groups().tolist() == source.models.ids.tolist()
     anchors = auto(source, 40, 0)
     assert Auto().fit(source, anchors).state()["facts"][3] < 10
+
+
+def test_anchors_not_drawn_by_chance_count_like_any_other():
+    """Half of mixed anchors stand for themselves alone: 15 items of 300. They tell as much as the others."""
+    source = population(40, 300)
+    anchors = complete(source, auto(source, 15, 0), 15, 0)
+    weights = Auto().fit(source, anchors).state()["weights"]
+    assert anchors.weights[:15].sum() < 0.06
+    assert weights[:15].sum() == pytest.approx(0.5)
+    assert weights.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("option", [{"guess": "False"}, {"grades": "false"}, {"guard": None}, {"guess": 2}])
+def test_switches_are_true_or_false(option):
+    with pytest.raises(ValidationError, match="is true or false, got"):
+        Auto(**option)

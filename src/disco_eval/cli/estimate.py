@@ -96,12 +96,11 @@ def _opened(answers: list[Path], asked: Array) -> list[tuple[Path, Responses]]:
     whole: list[tuple[Path, Responses]] = []
     parts: list[tuple[Path, Responses]] = []
     for file in answers:
-        responses = open_answers(file, items=asked)
-        mine = np.isin(responses.items.ids, asked)
         start = f"{store_name(str(file))}/"  # several benchmarks that shared names of items were condensed together
-        own = np.array([name.removeprefix(start) for name in asked.tolist() if name.startswith(start)], dtype=str)
-        if not mine.any() and len(own):
-            responses = open_answers(file, items=own)
+        own = [name.removeprefix(start) for name in asked.tolist() if name.startswith(start)]
+        responses = open_answers(file, items=np.array([*asked.tolist(), *own], dtype=str))
+        mine = np.isin(responses.items.ids, asked)
+        if own and not mine.any():
             responses = behind(start[:-1], responses.pick(items=np.isin(responses.items.ids, own)))
             mine = np.isin(responses.items.ids, asked)
         if mine.sum() == len(asked) or not mine.any():

@@ -18,6 +18,7 @@ GUESS = 0.25  # chance of a guess to be right: most questions with choices have 
 CUTS = (0.5, 0.65, 0.8)  # shares of the sources, from the weakest up, that the stronger ones are tested against
 ODD = 0.05  # share of honest models whose pattern of answers counts as odd
 _EDGE = 0.95  # quantile of the sources' scores that counts as the edge of their range
+MOST_ALLOWED = 1e3  # of evidence, that is taken off strong models
 _FEWEST = 10  # tests of stronger sources that say how odd a strong model may look
 _SURE = 2.0  # how much likelier than any ability a guess must make a source, times the number of sources
 _STEPS = 30
@@ -66,7 +67,7 @@ class Leakage:
         if len(beyond) < _FEWEST:
             return known
         more = max(float(np.quantile(beyond, 1 - ODD) - np.quantile(known._weigh(grades)[0], 1 - ODD)), 0.0)
-        return replace(known, strong=np.array([_upper_edge(scores), more]))
+        return replace(known, strong=np.array([_upper_edge(scores), min(more, MOST_ALLOWED)]))
 
     @classmethod
     def _curves(cls, grades: Array, scores: Array, guess: bool | None) -> Leakage:

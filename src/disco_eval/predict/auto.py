@@ -84,6 +84,9 @@ class Auto:
     name: ClassVar[str] = "auto"
 
     def __init__(self, guard: bool = True, grades: bool = False, guess: bool | None = None) -> None:
+        for name, value in (("guard", guard), ("grades", grades), ("guess", guess)):
+            if value not in ((True, False, None) if name == "guess" else (True, False)):
+                raise ValidationError(f"option '{name}' of prediction 'auto' is true or false, got {value!r}")
         self.guard = bool(guard)
         self.grades = bool(grades)
         self.guess = guess
@@ -99,7 +102,7 @@ class Auto:
         families = copies(source.models.groups()[rows])
         self._ids = anchors.ids
         self._soft = known.probs is not None and known.items.label is not None and not self.grades
-        self._weights = anchors.weights
+        self._weights = _in_the_mean(anchors)
         self._processes = _fit_processes(known, scores, self._soft, self._weights)
         errors, sds = _stacked([p.left_out(families) for p in self._processes])
         self._mix = mixture(errors)
@@ -280,6 +283,20 @@ def _views(answers: Responses, soft: bool, weights: Array) -> list[tuple[Array, 
     beside = np.concatenate([X, np.sqrt(_GRADES) * grades], axis=1)
     known = _mean(grades, weights)
     return [(X, _mean(label, weights)), (beside, known), (grades, known)]
+
+
+def _in_the_mean(anchors: Anchors) -> Array:
+    """What each anchor counts for in the mean answer, (n_anchors,), sum 1.
+
+    Those drawn by chance count for what they stand for. Those chosen otherwise stand for themselves alone, which would
+    all but leave them out; they count like any anchor, or for their own share of the score where that is more.
+    """
+    n, chosen = len(anchors), np.isnan(anchors.chance)
+    if chosen.all():
+        return np.full(n, 1 / n)
+    drawn = anchors.weights / anchors.weights[~chosen].sum() * (1 - chosen.sum() / n)
+    counts = np.where(chosen, np.maximum(anchors.weights, 1 / n), drawn)
+    return np.asarray(counts / counts.sum())
 
 
 def _mean(answers: Array, weights: Array) -> Array:

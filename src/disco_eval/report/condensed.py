@@ -31,7 +31,8 @@ def condensation_page(c: Condensation, name: str) -> Page:
         Fact("How sure?", f"± {about['half_width_90_pp']:.1f} points", f"holds 90 % of {whom}."),
         parts.cost_fact(about),
     ]
-    better = f"{v.direct_mae / v.mae:.1f} times better than" if 0 < v.mae < 0.95 * v.direct_mae else "no better than"
+    times = f"{v.direct_mae / v.mae:.1f} times" if v.mae > 0 else "far"
+    better = f"{times} better than" if v.mae < 0.95 * v.direct_mae else "no better than"
     return Page(
         f"{c.benchmark}, condensed to {len(c.anchors)} items",
         f"A new model's score on all {n_items} items, estimated from {len(c.anchors)}: "

@@ -155,7 +155,7 @@ def _affordable(
     What ``n`` anchors cost depends on which are chosen, and differs from draw to draw, so no number is too many for
     good: each try goes by what the last one cost, in ever smaller steps, and the largest that can be paid for is kept.
     """
-    best, most_found = None, 0
+    best, most_found, failed = None, 0, set[int]()
     for k in range(_TRIES):
         sample = chosen(n)
         spent = _cost(responses, sample[0])
@@ -164,7 +164,11 @@ def _affordable(
         if n == most_found and (spent >= _WELL_SPENT * budget or n == most):
             break
         wanted = n * np.clip(budget / max(spent, 1e-12), 0.5, 2.0) ** (1 / (1 + k / 4))
-        n = int(np.clip(round(wanted), most_found + 1 if spent <= budget else 1, most))
+        high = (
+            most if spent <= budget else max(n - 1, 1) if n in failed else n
+        )  # another draw of as many may be cheaper
+        failed |= set() if spent <= budget else {n}
+        n = int(np.clip(round(wanted), min(most_found + 1, high), high))
     if best is None or most_found < FEWEST:
         raise ValidationError(f"a budget of {budget:g} pays for fewer than {FEWEST} items; raise it")
     return best

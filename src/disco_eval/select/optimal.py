@@ -48,7 +48,7 @@ def sharp(
 def hybrid(responses: Responses, n_anchors: int, rng: Seed = None, *, by_chance: float = 0.5) -> Anchors:
     """Part `sharp`, part drawn by chance over difficulty from the other items (``by_chance``, half by default).
 
-    What ``--mixed`` makes: sharper than `stratified` inside the sources' range, with enough items left to chance for
+    Sharper than `stratified` inside the sources' range, with enough items left to chance for
     an estimate that holds outside.
     """
     check_count(responses, n_anchors)
