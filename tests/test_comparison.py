@@ -1,9 +1,11 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from disco_eval import DiscoError, Models, Responses, ValidationError, condense
+from disco_eval.artifact import load
 from disco_eval.comparison import compare
 from disco_eval.io import write_npz
 from tests.cli.test_cli import disco
@@ -114,3 +116,13 @@ def test_where_no_pair_is_alike_the_survey_says_how_sure_one_can_be(tmp_path):
     assert "No pair of source models is like these two" in disco("compare", "c", "a.npz", "b.npz", cwd=tmp_path).stdout
     refusal = disco("compare", "c", "a.npz", "b.npz", "--margin", "-1", cwd=tmp_path, status=2).stderr
     assert "--margin is a drop in points" in refusal
+
+
+def test_older_formats_compare_by_pairs_alone_and_do_not_say_otherwise():
+    r = population()
+    order = np.argsort(r.scores())
+    worst, best = (r.pick(models=[i]) for i in order[[0, -1]])
+    formats = Path(__file__).parent / "formats"
+    new, old = (load(formats / f"condensation-{k}" / "toy") for k in (7, 6))
+    assert compare(new, worst, best).unlike
+    assert not compare(old, worst, best).unlike

@@ -118,9 +118,8 @@ def compare(
     outside = [bool(condensation.validation.unusual(f)["outside-range"][0]) for f in found]
     far = bool(distance > pairs[2].max())
     by_survey, own, unseen = _as_survey(condensation, (one, other), found, level)
-    by_survey = (
-        0.0 if not condensation.validation.cautious else 1.0 if far else by_survey
-    )  # formats 1 to 6 knew pairs only
+    knows = condensation.validation.cautious  # formats 1 to 6 knew pairs only
+    by_survey = 0.0 if not knows else 1.0 if far else by_survey
     difference = (share + by_survey * (1 - share)) * estimated
     half = float(np.hypot(half, max(by_survey, unseen) * own))
     low, high = max(-1.0, difference - half), min(1.0, difference + half)
@@ -141,7 +140,7 @@ def compare(
         verdict=verdict,
         more_items=more,
         all_items=0 < n_left <= more,
-        unlike=far or any(outside),
+        unlike=knows and (far or any(outside)),
     )
 
 

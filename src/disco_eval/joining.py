@@ -58,12 +58,11 @@ def behind(name: str, r: Responses) -> Responses:
 
 def _renamed(name: str, r: Responses, clash: bool) -> Responses:
     """The same with the benchmark as every item's subtask and equal total weight."""
+    r = behind(name, r) if clash else r
     columns = {k: getattr(r.items, k) for k in ("n_choices", "label", "digest", "cost")}
-    ids = [f"{name}/{i}" for i in r.items.ids.tolist()] if clash else r.items.ids
     weight = r.items.weight / r.items.weight.sum()
-    return Responses(
-        r.models, Items(ids, subtask=np.full(len(ids), name), weight=weight, **columns), r.correct, r.probs
-    )
+    items = Items(r.items.ids, subtask=np.full(r.n_items, name), weight=weight, **columns)
+    return Responses(r.models, items, r.correct, r.probs)
 
 
 def _padded(probs: list[Array]) -> Array:
