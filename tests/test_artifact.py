@@ -79,7 +79,7 @@ def rewritten(folder: Path, **changes):
     ("changes", "message"),
     [
         ({"kind": "a cake"}, "does not describe a condensation"),
-        ({"format": 99}, "written by a newer version; update disco-eval .format 99; this version reads 1 to 7"),
+        ({"format": 99}, "written by a newer version; update disco-eval .format 99; this version reads 1 to 8"),
         ({"format": "x"}, "in no known"),
         ({"format": True}, "in no known"),
         ({"benchmark": 7}, "benchmark"),
@@ -92,6 +92,7 @@ def rewritten(folder: Path, **changes):
             {"validation": {"direct_mae": 0.1, "grouped_by": "none", "n_folds": 5, "near": 0.0, "cautious": True}},
             "near=0.0, expected a",
         ),
+        ({"validation": {"direct_mae": 0.1, "grouped_by": "none", "n_folds": 5, "near": 0.3}}, "near_kin='None'"),
         ({"sources": {}}, "sources|released"),
     ],
 )

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from disco_eval import FormatError, Models, Responses, condense, load
 from disco_eval.artifact import _relatives
+from disco_eval.calibration import OUTSIDE
 from disco_eval.numerics.intervals import symmetric_quantile
+from disco_eval.predict.guard import START
+from disco_eval.recipe import assess
 from disco_eval.relatives import Relatives
 
 N_FAMILIES, EACH, N_ITEMS = 40, 4, 400
@@ -68,6 +71,23 @@ def test_siblings_of_sources_get_narrow_intervals_and_new_families_wide_ones(par
     assert half_widths(condensed, siblings).mean() < 0.9 * half_widths(blind, siblings).mean()
     assert half_widths(condensed, strangers).mean() > 0.95 * half_widths(blind, strangers).mean()
     assert half_widths(condensed, strangers).mean() > 1.5 * half_widths(condensed, siblings).mean()
+
+
+def test_intervals_of_siblings_widen_from_the_edge_on_those_of_strangers_before():
+    r = families()
+    c = condense(r, 60, rng=0, curve=False)
+    found = assess(c.score_model, c.answers(r))
+
+    def widths(nearest, outside):
+        n = len(found.score)
+        placed = replace(found, nearest=np.full(n, nearest), outside=np.full(n, outside))
+        return c.validation.half_widths(placed, 0.9)
+
+    halfway, far = (OUTSIDE - START) / 2, np.array(1.6448536 * found.survey_se)
+    for nearest, kin in ((0.0, True), (9.0, False)):  # as near as no stranger is; farther than any
+        own = widths(nearest, -1.0)
+        np.testing.assert_allclose(widths(nearest, halfway), own if kin else (own + far) / 2, rtol=1e-2)
+        np.testing.assert_allclose(widths(nearest, OUTSIDE), far, rtol=1e-6)
 
 
 def test_both_are_covered():

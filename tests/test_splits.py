@@ -61,6 +61,9 @@ def test_by_group_keeps_groups_together():
         splits.by_group(r, held_out=["acme"])
     with pytest.raises(DiscoError, match="'family' or 'base', not 'maker'"):
         splits.by_group(r, "maker")
+    unknown = Responses.from_correct(r.models.ids, r.items, r.correct)
+    with pytest.raises(DiscoError, match="a split by base needs models whose base is known"):
+        splits.by_group(unknown, "base")
 
 
 def test_bootstrap_takes_a_part_of_each_side():

@@ -3,7 +3,8 @@
 ``FORMAT`` is the number of the layout; 2 added the anchors' chances and how sure the score model was, 3 the items in
 reserve, the subtasks and the learning curve, 4 took a backtest's result out of the default score model, 5 added the
 numbers of its guard and the chance of a guess, 6 the sources left out alone and how sure the survey must be to sound
-the alarm, 7 where intervals start to widen, how odd strong models may look and what the anchors cannot tell.
+the alarm, 7 where intervals start to widen, how odd strong models may look and what the anchors cannot tell, 8 where
+those of models with relatives among the sources do.
 To change the layout: raise it by one, keep `load` able to read every older number (``READS``), add a folder written by
 the last release to ``tests/formats``, and say so in the changelog.
 
@@ -41,8 +42,9 @@ from .select.reserve import Reserve
 Array = NDArray[Any]
 T = TypeVar("T")
 
-FORMAT = 7
-READS = (1, 2, 3, 4, 5, 6, 7)
+FORMAT = 8
+READS = (1, 2, 3, 4, 5, 6, 7, 8)
+VALIDATION = ("mae", "direct_mae", "grouped_by", "n_folds", "near", "near_kin", "cautious")
 KIND = "disco-eval condensation"
 JSON, ARRAYS, CARD = "condensation.json", "arrays.safetensors", "README.md"
 ITEM_ARRAYS = ("weight", "n_choices", "label", "cost")
@@ -223,6 +225,9 @@ def _as_written_now(about: dict[str, Any], arrays: dict[str, Array], n: int, k: 
     if about["format"] < 7:  # began to widen intervals at a fixed place
         near = 0.3 if np.isfinite(_of_shape(arrays, "validation.nearest", (n,))).all() else 0.4
         about = {**about, "validation": {**_field(about, "validation", dict), "near": near, "cautious": False}}
+    if about["format"] < 8:  # made no difference there between models with relatives among the sources and without
+        checked = _field(about, "validation", dict)
+        about = {**about, "validation": {**checked, "near_kin": _field(checked, "near", float)}}
     return about
 
 
@@ -243,6 +248,7 @@ def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subta
         nearest=_of_shape(arrays, "validation.nearest", (n,)),
         relatives=_relatives(arrays, n) if about["format"] >= 6 else None,
         near=_between(checked, "near", 1e-3, 1e3),
+        near_kin=_between(checked, "near_kin", 1e-3, 1e3),
         cautious=_field(checked, "cautious", bool),
     )
 
@@ -336,14 +342,7 @@ def _about(c: Condensation) -> dict[str, Any]:
         "anchors": {"n": len(c.anchors), "method": c.anchors.method},
         "items": _item_names(c.items),
         "score_model": {"name": c.score_model.name, "config": c.score_model.config()},
-        "validation": {
-            "mae": c.validation.mae,
-            "direct_mae": c.validation.direct_mae,
-            "grouped_by": c.validation.grouped_by,
-            "n_folds": c.validation.n_folds,
-            "near": c.validation.near,
-            "cautious": c.validation.cautious,
-        },
+        "validation": {name: getattr(c.validation, name) for name in VALIDATION},
         "sources": {
             "ids": models.ids.tolist(),
             "released": np.where(np.isnat(models.released), "", models.released.astype(str)).tolist(),

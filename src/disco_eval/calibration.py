@@ -72,6 +72,7 @@ class CrossValidation:
         (another score model, formats 1 to 5).
     relatives : the same models left out in folds that ignore kin; None where all folds do, or none is measured.
     near : standard deviations of the source scores over which intervals widen, before an estimate is alarmed.
+    near_kin : the same for models that have a relative among the sources; in formats 1 to 7 as ``near``.
     cautious : whether intervals count in that the anchors tell too little to see that a model is unlike the sources;
         False in formats 1 to 6.
     subtask_error : (n_sources, n_subtasks) true minus estimated score of every subtask.
@@ -93,6 +94,7 @@ class CrossValidation:
     nearest: Array
     relatives: Relatives | None
     near: float = NEAR
+    near_kin: float = OUTSIDE
     cautious: bool = True
 
     @property
@@ -114,23 +116,31 @@ class CrossValidation:
 
         The quantile of the left-out sources' errors in units of the claimed standard error, times what is claimed for
         the model. Where folds keep families, it lies between the quantile of sources left out with their family and
-        that of sources left out alone, by how likely the sources hold a relative of the model. Outside the sources'
-        range no calibration on sources holds; there the interval is as wide as that of the survey estimate, and moves
-        towards it from shortly before the edge. Where sources differ by little against the survey's error, the
-        anchors cannot tell a model that is unlike them (a benchmark that they all solve, or none does): the survey's
-        interval comes in by its variance's part in both. The estimate, which the process still has a part in, errs less
-        than the survey alone near the edge, so this covers (``docs/theory``). The wider of both where the estimate does
-        not move to the survey (no guard, or no anchors drawn by chance).
+        that of sources left out alone, by how likely the sources hold a relative of the model.
+
+        Outside the sources' range no calibration on sources holds; there the interval is as wide as that of the survey
+        estimate, and moves towards it from shortly before the edge, since a stranger beyond it may look like a model
+        just inside; for a model whose relative is a source, from the edge on. The estimate, which the process still
+        has a part in, errs less than the survey alone near the edge, so this covers (``docs/theory``). The wider of
+        both where the estimate does not move to the survey (no guard, or no anchors drawn by chance).
+
+        Where sources differ by little against the survey's error, the anchors cannot tell a model that is unlike them
+        (a benchmark that they all solve, or none does): the survey's interval comes in by its variance's part in both.
         """
         claimed = np.maximum(self.scale, 1e-9)  # 0 where all scores are equal
         times = np.full(len(found.score), symmetric_quantile((self.truth - self.estimate) / claimed, level))
+        kin = np.zeros(len(times))
         if self.relatives is not None:
-            times += self.relatives.likely(found.nearest, self.nearest) * (self.relatives.quantile(level) - times)
+            kin = self.relatives.likely(found.nearest, self.nearest)
+            times += kin * (self.relatives.quantile(level) - times)
         half = times * np.maximum(found.scale, 1e-9)
         normal = NormalDist().inv_cdf(0.5 + level / 2)
         if not np.isfinite(found.outside).all():  # a score model that knows no survey estimate
             return np.asarray(half)
-        near = np.clip((found.outside - OUTSIDE) / self.near + 1, 0.0, 1.0)
+        strange, known = (
+            np.clip((found.outside - OUTSIDE) / width + 1, 0.0, 1.0) for width in (self.near, self.near_kin)
+        )
+        near = strange + kin * (known - strange)
         outside = normal * found.survey_se
         half = np.sqrt(half**2 + (self.unseen(found) * outside) ** 2)
         return np.asarray((1 - near) * half + near * outside) if found.surveyed else np.maximum(half, near * outside)

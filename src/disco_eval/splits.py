@@ -101,6 +101,10 @@ def by_group(
     """
     group = _groups(responses.models, by)
     names = np.unique(group[group != ""])
+    if not len(names):
+        raise DiscoError(
+            f"a split by {by} needs models whose {by} is known, but none is; give it, or use another split"
+        )
     if held_out is None:
         _check_fraction(fraction)
         held_out, count = [], 0

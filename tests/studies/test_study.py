@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import disco_eval as de
-from disco_eval import DiscoError, ValidationError
+from disco_eval import DiscoError, Models, Responses, ValidationError
 from disco_eval.splits import Split
 from disco_eval.studies import PRESETS, SPLITS, Pair, preset, split_plan, study
 from disco_eval.studies.methods import SSEPY, method
@@ -234,6 +234,15 @@ def test_benchmarks_share_the_rows_that_all_allow():
     for wrong in ("x", "1,a=-2", "inf"):
         with pytest.raises(DiscoError, match="takes numbers above 0"):
             metabench_times(wrong)
+
+
+def test_splits_that_a_benchmark_has_no_kinship_for_are_left_out_in_words():
+    r = population(40, 60)
+    of_family = Responses.from_correct(Models(r.models.ids, family=r.models.family), r.items, r.correct)
+    assert request("beyond", {"a": r}, None, None).splits == ("random", "base", "family", "top10", "top30")
+    asked = request("beyond", {"a": r, "b": of_family}, None, None)
+    assert asked.splits == ("random", "family", "top10", "top30")
+    assert "splits left out, as they are not known of the models: base" in asked.note
 
 
 def test_a_committee_larger_than_the_sources_is_refused(r):

@@ -208,7 +208,11 @@ def _beyond(responses: Responses, asked: Options, metabench: Times) -> Preset:
         Condensed("default"),
         Condensed("default, as many more when alarmed", times=1.0),
     )
-    return Preset(methods, ("random", "base", "family", "top10", "top30"), (30, 100))
+    kin = {by: len(set(getattr(responses.models, by).tolist()) - {""}) > 1 for by in ("base", "family")}
+    splits = tuple(s for s in ("random", "base", "family", "top10", "top30") if kin.get(s, True))
+    lacking = [by for by, known in kin.items() if not known]
+    note = f"splits left out, as they are not known of the models: {', '.join(lacking)}" if lacking else ""
+    return Preset(methods, splits, (30, 100), note)
 
 
 PRESETS: dict[str, Callable[[Responses, Options, Times], Preset]] = {
@@ -251,7 +255,7 @@ def request(
             made = [preset(name, r, committee=committee, metabench=metabench) for r in responses.values()]
             common = [m for m in made[0].methods if all(m in p.methods for p in made)]
             methods += [m for m in common if m not in methods]
-            splits += [s for s in made[0].splits if s not in splits]
+            splits += [s for s in made[0].splits if s not in splits and all(s in p.splits for p in made)]
             counts += [k for k in made[0].n_anchors if k not in counts and all(k in p.n_anchors for p in made)]
             notes += [p.note for p in made if p.note and p.note not in notes]
             some = [m.name for p in made for m in p.methods if m not in common]
