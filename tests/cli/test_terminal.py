@@ -8,6 +8,7 @@ import subprocess
 import pytest
 from rich.cells import cell_len
 
+from disco_eval import Models, Responses
 from disco_eval.cli.common import print_table
 from disco_eval.io import write_npz
 from tests.cli.test_cli import DISCO, disco
@@ -85,3 +86,13 @@ def test_long_names_and_flags_take_lines_and_are_not_cut(capsys, monkeypatch):
     first = "".join(line.split("  ")[0].strip() for line in shown.splitlines()[5:])
     assert first == "".join(names)
     assert "\u2026" not in shown
+
+
+def test_in_a_pipe_a_row_is_a_line(work):
+    """So that grep finds a model with its score."""
+    name = "an-organisation/" + "a-very-long-name-" * 6
+    r = population(40, 80).pick(models=[0])
+    write_npz(Responses(Models([name]), r.items, r.correct, r.probs), work / "long.npz")
+    plain = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
+    done = subprocess.run([DISCO, "estimate", "c", "long.npz"], capture_output=True, text=True, cwd=work, env=plain)
+    assert [line for line in done.stdout.splitlines() if name in line and " to " in line]

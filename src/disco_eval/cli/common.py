@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from ..errors import DiscoError
 if TYPE_CHECKING:
     from ..condensing import Progress
     from ..studies import Predictions
+
+NO_TERMINAL = 1000  # columns
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")]
@@ -145,13 +148,17 @@ def print_study(predictions: Predictions) -> None:
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: int = 1) -> None:
-    """A table on standard output; the first ``left`` columns hold names, the others numbers."""
+    """A table on standard output; the first ``left`` columns hold names, the others numbers.
+
+    As wide as the terminal; in a pipe or a file, where lines are searched, as wide as it needs.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else NO_TERMINAL
+    console = Console(width=wide)
     console.print(Text(f"\n{title}", style="bold"), soft_wrap=True)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))
     for k, name in enumerate(columns):
