@@ -24,7 +24,9 @@ _TITLES = {
 
 def forest(name: str = "model", *, with_truth: bool, flagged: bool) -> Spec:
     """Everyone's estimate with its interval, best first; a cross-stroke where its true score lies."""
-    y = {"field": name, "type": "nominal", "sort": None, "title": None, "axis": {"grid": False, "domain": False}}
+    # names of hub models differ at their ends: up to 300 pixels, where that leaves most of the width to the chart
+    axis = {"grid": False, "domain": False, "labelLimit": {"expr": "clamp(containerSize()[0] / 3, 120, 300)"}}
+    y = {"field": name, "type": "nominal", "sort": None, "title": None, "axis": axis}
     tip = _tip([(name, None), *_INTERVAL, *([("truth", ".1f"), ("error", "+.1f")] if with_truth else [])], flagged)
     colour = _flag_colour(flagged)
 
