@@ -104,11 +104,7 @@ def compare(
     Raises ValidationError for several models where one is asked for, or a margin outside (0, 1); DiscoError where the
     condensation has too few pairs of left-out source models (made by an old version: condense again).
     """
-    for who, answers in (("baseline", baseline), ("candidate", candidate)):
-        if answers.n_models != 1:
-            raise ValidationError(f"the {who} must be one model, but {answers.n_models} were given; name one")
-    if margin is not None and not 0 < margin < 1:
-        raise ValidationError(f"a margin must lie between 0 and 1 (one point is 0.01), got {margin}")
+    _check(baseline, candidate, margin)
     one, other = condensation.answers(baseline), condensation.answers(candidate)
     found = [assess(condensation.score_model, a) for a in (one, other)]
     estimated = float(np.diff([np.clip(f.score[0], 0, 1) for f in found])[0])
@@ -124,7 +120,7 @@ def compare(
     half = float(np.hypot(half, max(by_survey, unseen) * own))
     low, high = max(-1.0, difference - half), min(1.0, difference + half)
     n_left = int(condensation.provenance.get("n_items", 0)) - len(condensation.anchors)
-    verdict = None if margin is None else "passes" if low > -margin else "fails" if high < -margin else "undecided"
+    verdict = _verdict(low, high, margin)
     more = 0 if verdict != "undecided" else _more_items(condensation, half, difference + (margin or 0.0))
     return Comparison(
         baseline=str(one.models.ids[0]),
@@ -142,6 +138,21 @@ def compare(
         all_items=0 < n_left <= more,
         unlike=knows and (far or any(outside)),
     )
+
+
+def _check(baseline: Responses, candidate: Responses, margin: float | None) -> None:
+    for who, answers in (("baseline", baseline), ("candidate", candidate)):
+        if answers.n_models != 1:
+            raise ValidationError(f"the {who} must be one model, but {answers.n_models} were given; name one")
+    if margin is not None and not 0 < margin < 1:
+        raise ValidationError(f"a margin must lie between 0 and 1 (one point is 0.01), got {margin}")
+
+
+def _verdict(low: float, high: float, margin: float | None) -> str | None:
+    """Of an interval of differences; None without a margin."""
+    if margin is None:
+        return None
+    return "passes" if low > -margin else "fails" if high < -margin else "undecided"
 
 
 def _as_survey(
