@@ -90,6 +90,16 @@ def test_intervals_of_siblings_widen_from_the_edge_on_those_of_strangers_before(
         np.testing.assert_allclose(widths(nearest, OUTSIDE), far, rtol=1e-6)
 
 
+def test_kin_that_nobody_names_is_found_in_the_answers(parts, condensed):
+    """Without families: errors are those of models left out with all like them, and siblings still known."""
+    source, siblings, strangers = (Responses.from_correct(p.models.ids, p.items, p.correct) for p in parts)
+    c = condense(source, 60, rng=0, curve=False)
+    assert c.validation.grouped_by == "answers"
+    assert half_widths(c, strangers).mean() > 1.5 * half_widths(c, siblings).mean()
+    apart = condensed.validation.half_width(0.9)
+    assert c.validation.half_width(0.9) == pytest.approx(apart, rel=0.2)
+
+
 def test_both_are_covered():
     """Families share errors and models share anchors, so coverage is a mean over draws, with the error of that mean."""
     inside = [coverage(split(families(seed)), seed) for seed in range(10)]
@@ -169,7 +179,8 @@ def test_numbers_that_make_no_sense_are_refused(condensed, name, value):
 
 def test_nothing_to_tell_without_families_or_without_a_process(parts):
     source = parts[0]
-    nameless = Responses.from_correct(source.models.ids, source.items.ids, source.correct)
+    one_of_each = source.pick(models=np.arange(0, source.n_models, 3))
+    nameless = Responses.from_correct(one_of_each.models.ids, source.items.ids, one_of_each.correct)
     assert condense(nameless, 20, rng=0, curve=False, n_folds=2).validation.relatives is None
     assert condense(source, 20, predict="ridge", rng=0, curve=False, n_folds=2).validation.relatives is None
 

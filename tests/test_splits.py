@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disco_eval import DiscoError, Models, Responses, ValidationError, splits
+from disco_eval.numerics.likeness import alike
 from tests.conftest import population
 
 
@@ -142,6 +143,43 @@ def test_folds_keep_copies_of_a_model_together():
     plain = list(splits.folds(models, 4, 0))
     for (_, a), (_, b) in zip(plain, splits.folds(models, 4, 0, answers=rng.random((40, 50))), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def near_duplicates(n_kinds=12, each=3, n_items=200, seed=0):
+    """Models of unknown kin: copies of a few kinds that differ from each other on an eighth of the items."""
+    rng = np.random.default_rng(seed)
+    kind = np.repeat(np.arange(n_kinds), each)
+    answers = rng.integers(0, 2, (n_kinds, n_items))[kind]
+    return Models([f"m{k:02d}" for k in rng.permutation(len(kind))]), kind, answers ^ (rng.random(answers.shape) < 0.06)
+
+
+def test_models_that_answer_nearly_the_same_are_kin_where_nobody_says_who_is():
+    models, kind, answers = near_duplicates()
+    assert splits.fold_groups(models, 5, answers) == "answers"
+    assert splits.fold_groups(models, 5) == "none"
+    for fit, out in splits.folds(models, 5, 0, answers=answers):
+        assert not set(kind[fit]) & set(kind[out])
+    named = Models(models.ids, family=[f"f{k % 6}" for k in kind])
+    assert splits.fold_groups(named, 5, answers) == "family"  # what is said counts
+
+
+def test_kin_by_answers_does_not_depend_on_the_order():
+    models, _, answers = near_duplicates()
+    order = np.random.default_rng(1).permutation(len(answers))
+    names = alike(models.ids, answers, 7)
+    np.testing.assert_array_equal(alike(models.ids[order], answers[order], 7), names[order])
+
+
+def test_what_is_no_kin_by_answers():
+    rng = np.random.default_rng(0)
+    ids = np.array([f"m{k:02d}" for k in range(40)])
+    strangers = rng.integers(0, 2, (40, 200))
+    np.testing.assert_array_equal(alike(ids, strangers, 8), ids)
+    chain = np.tri(40, 200, -1) + np.tri(40, 200, 80)  # each like the next, the ends unlike
+    assert len(set(alike(ids, chain, 40))) > 1
+    models, _, answers = near_duplicates(4, 10)
+    assert splits.fold_groups(models, 5, answers) == "none"  # groups larger than a fold
+    np.testing.assert_array_equal(alike(ids, np.zeros((40, 200)), 40), ids)
 
 
 def test_what_is_no_sign_of_a_copy():

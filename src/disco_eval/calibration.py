@@ -23,7 +23,7 @@ from .resources import workers
 from .responses import Responses
 from .select import Anchors, uniform
 from .select.shared import keep
-from .splits import fold_groups
+from .splits import fold_groups, kin, telling_answers
 
 Array = NDArray[Any]
 
@@ -34,6 +34,7 @@ FEW_SOURCES = 40
 TOO_LITTLE = 1e-9  # of an error of random items, to gain on: all items are anchors
 LEAST_CURVE = 25  # source models at the first point of the learning curve
 MOST_SUBTASKS = 1000
+KEPT_TOGETHER = {"family": "whole families", "base": "whole base models", "answers": "groups of like models"}
 FEW_KINDS = 8.0  # effective number of different source models, below which they are too alike
 
 FLAGS = {
@@ -62,7 +63,8 @@ class CrossValidation:
     ----------
     truth, estimate : (n_sources,) true scores and out-of-fold estimates, anchors chosen anew in every fold.
     direct_mae : mean absolute error of the plain mean over as many random items, on the same models.
-    grouped_by : what was kept together in a fold: ``"family"``, ``"base"`` or ``"none"``.
+    grouped_by : what was kept together in a fold: ``"family"``, ``"base"``, ``"answers"`` (models that gave nearly the
+        same) or ``"none"``.
     n_folds : how many parts the source models were cut into.
     scale : (n_sources,) standard error that the score model claimed for each; 1 where it claims none.
     apart : (n_sources,) distance of its two estimates in their standard errors; NaN where there is one only.
@@ -221,7 +223,7 @@ def cross_validate(
         truth=truth,
         estimate=estimate,
         direct_mae=float(np.concatenate([one.direct for one in each]).mean()),
-        grouped_by=fold_groups(responses.models, len(rngs)),
+        grouped_by=fold_groups(responses.models, len(rngs), telling_answers(responses)),
         n_folds=len(parts),
         scale=of_sources(f.scale for f in found),
         apart=of_sources(distance_apart(f) for f in found),
@@ -296,7 +298,7 @@ def fit_subtasks(source: Responses, anchors: Anchors) -> SubtaskModel | None:
     if not n_subtasks(source):
         return None
     known = source.pick(items=anchors.positions)
-    return SubtaskModel.fit(known, source.subtask_scores(), source.scores(), source.models.groups())
+    return SubtaskModel.fit(known, source.subtask_scores(), source.scores(), kin(source))
 
 
 def source_flags(sources: Responses, validation: CrossValidation) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .calibration import KEPT_TOGETHER
 from .condensation import Condensation
 
 
@@ -11,7 +12,7 @@ def card(condensation: Condensation, name: str) -> str:
     n_items = c.provenance.get("n_items", "?")
     made = c.provenance.get("created", "an unknown date")
     how = {step: _options(c.provenance.get(step, {})) for step in ("select", "predict")}
-    kept = {"family": "whole families", "base": "whole base models", "none": "single models"}[v.grouped_by]
+    kept = {"none": "single models", **KEPT_TOGETHER}[v.grouped_by]
     rows = "\n".join(
         f"| {100 * level:.0f} % | {100 * v.half_width(level):.1f} points |" for level in (0.5, 0.8, 0.9, 0.95)
     )

@@ -178,7 +178,10 @@ def _alone(
 
     None where all folds ignore kin, since too few families are known, or where the score model measures no distances.
     """
-    if fold_groups(responses.models, n_folds) == "none" or predictor(recipe.predict).name != Auto.name:
+    if (
+        fold_groups(responses.models, n_folds, telling_answers(responses)) == "none"
+        or predictor(recipe.predict).name != Auto.name
+    ):
         return []
     return list(folds(responses.models, 2 * n_folds, rng, "none", telling_answers(responses)))
 

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import DiscoError, ValidationError, some
-from .numerics.likeness import with_copies
+from .numerics.likeness import alike, with_copies
 from .numerics.rng import Seed
 from .responses import Models, Responses
 
 Array = NDArray[Any]
 
 TELLING = 300  # items, at most, by which copies of a model are told
+LEAST_ALIKE = 0.1  # of the models must be like another, for that to count as kinship
 LEAST_LEFT = 8  # models to learn from without the largest group, else it is not kept together
 
 
@@ -137,13 +138,17 @@ def folds(
     """Cross-validation over models: (positions to fit on, positions left out) for every fold.
 
     ``by="family"`` or ``"base"`` keeps groups together, so that what is left out has no near duplicate in what is
-    fitted on; ``"none"`` ignores kinship; ``"auto"`` takes families where enough are known (`fold_groups`), else base
-    models, else none. Models of no known kin that gave the same ``answers`` (n_models, k) as another, one upload under
-    two names, stay with it. The folds do not depend on the order of the models.
+    fitted on; ``"answers"`` those that gave nearly the same ``answers`` (n_models, k); ``"none"`` ignores kinship;
+    ``"auto"`` takes the first of these that is known well enough (`fold_groups`). Models of no known kin that gave the
+    very same answers as another, one upload under two names, stay with it. The folds do not depend on the order of the
+    models.
     """
     draw = np.random.default_rng(rng)
-    by = fold_groups(models, n_folds) if by == "auto" else by
-    group = models.ids if by == "none" else _groups(models, by)
+    by = fold_groups(models, n_folds, answers) if by == "auto" else by
+    if by == "answers" and answers is not None:
+        group = alike(models.ids, answers, len(models.ids) // n_folds)
+    else:
+        group = models.ids if by == "none" else _groups(models, by)
     group = np.where(group == "", models.ids, group)
     if answers is not None:
         group = np.unique(group)[with_copies(group, answers, len(group) // n_folds)]
@@ -168,20 +173,32 @@ def telling_answers(responses: Responses) -> Array:
     return responses.grades(steps)
 
 
-def fold_groups(models: Models, n_folds: int) -> str:
-    """Which kinship ``folds(by="auto")`` keeps together: ``"family"``, ``"base"`` or ``"none"``.
+def fold_groups(models: Models, n_folds: int, answers: Array | None = None) -> str:
+    """Which kinship ``folds(by="auto")`` keeps together: ``"family"``, ``"base"``, ``"answers"`` or ``"none"``.
 
-    The first that is known for half of the models or more, has as many groups as there are folds, and none that holds
-    more than half of the models or leaves fewer than `LEAST_LEFT`: what is learned without it would say little about
-    what is learned with it.
+    The first of family and base that is known for half of the models or more, has as many groups as there are folds,
+    and none that holds more than half of the models or leaves fewer than `LEAST_LEFT`: what is learned without it would
+    say little about what is learned with it. Where neither is, models that gave nearly the same ``answers``
+    (n_models, k) count as kin, if a tenth or more of the models have any.
     """
+    n = len(models.ids)
     for by in ("family", "base"):
         group = _groups(models, by)
         names, sizes = np.unique(group[group != ""], return_counts=True)
-        n = len(group)
         if len(names) >= n_folds and 2 * sizes.sum() >= n and sizes.max() <= min(n // 2, max(n - LEAST_LEFT, 1)):
             return by
-    return "none"
+    if answers is None:
+        return "none"
+    names, sizes = np.unique(alike(models.ids, answers, n // n_folds), return_counts=True)
+    return "answers" if len(names) >= n_folds and sizes[sizes > 1].sum() >= LEAST_ALIKE * n else "none"
+
+
+def kin(responses: Responses, n_folds: int = 5) -> Array:
+    """Which models are kin, (n_models,) names: as `Models.groups` says, else those that answer nearly the same."""
+    known = responses.models.groups()
+    if len(np.unique(known)) < len(known):
+        return known
+    return alike(responses.models.ids, telling_answers(responses), len(known) // n_folds)
 
 
 def _groups(models: Models, by: str) -> Array:

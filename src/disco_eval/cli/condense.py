@@ -215,10 +215,10 @@ def _record(c: Condensation, out: Path) -> dict[str, Any]:
 
 
 def _print(c: Condensation, out: Path) -> None:
-    from ..calibration import FLAGS
+    from ..calibration import FLAGS, KEPT_TOGETHER
 
     v = c.validation
-    kept = {"family": "whole families", "base": "whole base models", "none": "models"}[v.grouped_by]
+    kept = {"none": "models", **KEPT_TOGETHER}[v.grouped_by]
     print(f"{out}: {len(c.anchors)} of {c.provenance['n_items']} items of '{c.benchmark}'")
     print(
         f"Error on {kept} left out: {100 * v.mae:.2f} points on average, up to {100 * v.half_width(0.9):.1f} for 90 % "

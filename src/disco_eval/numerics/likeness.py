@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+ALIKE = 0.5  # of the median mean square difference between two models, up to which both count as kin
+MOST_COMPARED = 5000  # models, all pairs of which are compared
+
 
 def effective_number(grades: Array) -> float:
     """How many different models gave ``grades`` (n_models, n_items), counting near duplicates as one.
@@ -29,6 +32,33 @@ def effective_number(grades: Array) -> float:
     if typical <= 1e-6 * max(float(square.max(initial=0.0)), 1.0):
         return 1.0
     return float((1 / np.clip(1 - 2 * apart / typical, 0.0, 1.0).sum(axis=1, dtype=np.float64)).sum())
+
+
+def alike(ids: Array, answers: Array, most: int) -> Array:
+    """Groups of models by their ``answers`` (n, k), for where nobody says who is kin, (n,) names.
+
+    Checkpoints, quantised copies and prompt variants of a model differ on far fewer items than two models mostly do.
+    All members of a group differ from each other by at most `ALIKE` of the median (complete linkage), so no chain of
+    neighbours makes one group of all. A group of more than ``most`` models is none, and neither are any with more than
+    `MOST_COMPARED` models, or where most pairs do not differ. A group is called by its first name; the order of the
+    models makes no difference.
+    """
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    if not 2 < len(ids) <= MOST_COMPARED:
+        return ids
+    order = np.argsort(ids)
+    grades = answers[order].astype(np.float32)
+    square = (grades**2).sum(axis=1)
+    apart = np.maximum(square[:, None] + square - 2 * grades @ grades.T, 0)[np.triu_indices(len(ids), 1)]
+    apart = apart.round(3)  # sums differ in their last bits
+    typical = float(np.median(apart))
+    if typical <= 0:
+        return ids
+    group = fcluster(linkage(apart, "complete"), ALIKE * typical, "distance")
+    _, first, member, size = np.unique(group, return_index=True, return_inverse=True, return_counts=True)
+    named = np.where((size <= most)[member], ids[order][first[member]], ids[order])
+    return np.asarray(named[np.argsort(order)])
 
 
 def with_copies(groups: Array, answers: Array, most: int) -> Array:

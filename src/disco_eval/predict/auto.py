@@ -17,7 +17,7 @@ from ..numerics.rng import Seed
 from ..numerics.survey import FEWEST, UNSEEN, Survey
 from ..responses import Responses
 from ..select.anchors import Anchors
-from ..splits import telling_answers
+from ..splits import kin, telling_answers
 from .base import Array, Arrays, Config, check_answers, clip, need
 from .guard import GROWTH, LEAST_SD, START, SURE, beyond, older_share, survey_share
 from .mixture import LEAST_EXCESS, MOST_EXCESS, excess, mixture, shares
@@ -99,7 +99,7 @@ class Auto:
         known, scores = source.pick(items=anchors.positions), source.scores()
         rows = _evenly(known.models.ids, scores)
         copies = partial(with_copies, answers=telling_answers(source)[rows], most=len(rows) // 5)
-        families = copies(source.models.groups()[rows])
+        families = copies(kin(source)[rows])
         self._ids = anchors.ids
         self._soft = known.probs is not None and known.items.label is not None and not self.grades
         self._weights = _in_the_mean(anchors)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import __version__
-from ..calibration import FLAGS, OF_SOURCES, CrossValidation
+from ..calibration import FLAGS, KEPT_TOGETHER, OF_SOURCES, CrossValidation
 from ..condensation import Condensation
 from ..numerics.intervals import symmetric_quantile
 from ..studies.cost import Cost
@@ -271,7 +271,7 @@ def cost_fact(about: dict[str, Any]) -> Fact:
 
 def error_fact(about: dict[str, Any]) -> Fact:
     """How far estimates of left-out source models were off."""
-    kept = {"family": "whole families", "base": "base models"}.get(about["grouped_by"], "models")
+    kept = KEPT_TOGETHER.get(about["grouped_by"], "models")
     words = (
         f"on average, on source models left out ({kept} at a time). As many random items: {about['direct_mae_pp']:.2f}."
     )
