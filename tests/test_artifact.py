@@ -92,7 +92,10 @@ def rewritten(folder: Path, **changes):
             {"validation": {"direct_mae": 0.1, "grouped_by": "none", "n_folds": 5, "near": 0.0, "cautious": True}},
             "near=0.0, expected a",
         ),
-        ({"validation": {"direct_mae": 0.1, "grouped_by": "none", "n_folds": 5, "near": 0.3}}, "near_kin='None'"),
+        (
+            {"validation": {"direct_mae": 0.1, "grouped_by": "none", "n_folds": 5, "near": 0.3, "cautious": True}},
+            "trusts_kin='None'",
+        ),
         ({"sources": {}}, "sources|released"),
     ],
 )

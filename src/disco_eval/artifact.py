@@ -3,8 +3,8 @@
 ``FORMAT`` is the number of the layout; 2 added the anchors' chances and how sure the score model was, 3 the items in
 reserve, the subtasks and the learning curve, 4 took a backtest's result out of the default score model, 5 added the
 numbers of its guard and the chance of a guess, 6 the sources left out alone and how sure the survey must be to sound
-the alarm, 7 where intervals start to widen, how odd strong models may look and what the anchors cannot tell, 8 where
-those of models with relatives among the sources do.
+the alarm, 7 where intervals start to widen, how odd strong models may look and what the anchors cannot tell, 8 whether
+those of models with relatives among the sources widen later.
 To change the layout: raise it by one, keep `load` able to read every older number (``READS``), add a folder written by
 the last release to ``tests/formats``, and say so in the changelog.
 
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 FORMAT = 8
 READS = (1, 2, 3, 4, 5, 6, 7, 8)
-VALIDATION = ("mae", "direct_mae", "grouped_by", "n_folds", "near", "near_kin", "cautious")
+VALIDATION = ("mae", "direct_mae", "grouped_by", "n_folds", "near", "cautious", "trusts_kin")
 KIND = "disco-eval condensation"
 JSON, ARRAYS, CARD = "condensation.json", "arrays.safetensors", "README.md"
 ITEM_ARRAYS = ("weight", "n_choices", "label", "cost")
@@ -225,9 +225,8 @@ def _as_written_now(about: dict[str, Any], arrays: dict[str, Array], n: int, k: 
     if about["format"] < 7:  # began to widen intervals at a fixed place
         near = 0.3 if np.isfinite(_of_shape(arrays, "validation.nearest", (n,))).all() else 0.4
         about = {**about, "validation": {**_field(about, "validation", dict), "near": near, "cautious": False}}
-    if about["format"] < 8:  # made no difference there between models with relatives among the sources and without
-        checked = _field(about, "validation", dict)
-        about = {**about, "validation": {**checked, "near_kin": _field(checked, "near", float)}}
+    if about["format"] < 8:  # made no difference between models with relatives among the sources and without
+        about = {**about, "validation": {**_field(about, "validation", dict), "trusts_kin": False}}
     return about
 
 
@@ -248,8 +247,8 @@ def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subta
         nearest=_of_shape(arrays, "validation.nearest", (n,)),
         relatives=_relatives(arrays, n) if about["format"] >= 6 else None,
         near=_between(checked, "near", 1e-3, 1e3),
-        near_kin=_between(checked, "near_kin", 1e-3, 1e3),
         cautious=_field(checked, "cautious", bool),
+        trusts_kin=_field(checked, "trusts_kin", bool),
     )
 
 

@@ -74,7 +74,8 @@ class CrossValidation:
         (another score model, formats 1 to 5).
     relatives : the same models left out in folds that ignore kin; None where all folds do, or none is measured.
     near : standard deviations of the source scores over which intervals widen, before an estimate is alarmed.
-    near_kin : the same for models that have a relative among the sources; in formats 1 to 7 as ``near``.
+    trusts_kin : whether a model that has a relative among the sources is no stranger: its interval widens from the edge
+        on, and the anchors tell enough; False in formats 1 to 7.
     cautious : whether intervals count in that the anchors tell too little to see that a model is unlike the sources;
         False in formats 1 to 6.
     subtask_error : (n_sources, n_subtasks) true minus estimated score of every subtask.
@@ -96,7 +97,7 @@ class CrossValidation:
     nearest: Array
     relatives: Relatives | None
     near: float = NEAR
-    near_kin: float = OUTSIDE
+    trusts_kin: bool = True
     cautious: bool = True
 
     @property
@@ -127,31 +128,35 @@ class CrossValidation:
         both where the estimate does not move to the survey (no guard, or no anchors drawn by chance).
 
         Where sources differ by little against the survey's error, the anchors cannot tell a model that is unlike them
-        (a benchmark that they all solve, or none does): the survey's interval comes in by its variance's part in both.
+        (a benchmark that they all solve, or none does): the survey's interval comes in by its variance's part in both,
+        as far as the model may be a stranger.
         """
         claimed = np.maximum(self.scale, 1e-9)  # 0 where all scores are equal
         times = np.full(len(found.score), symmetric_quantile((self.truth - self.estimate) / claimed, level))
-        kin = np.zeros(len(times))
         if self.relatives is not None:
-            kin = self.relatives.likely(found.nearest, self.nearest)
-            times += kin * (self.relatives.quantile(level) - times)
+            times += self.kin(found) * (self.relatives.quantile(level) - times)
         half = times * np.maximum(found.scale, 1e-9)
         normal = NormalDist().inv_cdf(0.5 + level / 2)
         if not np.isfinite(found.outside).all():  # a score model that knows no survey estimate
             return np.asarray(half)
-        strange, known = (
-            np.clip((found.outside - OUTSIDE) / width + 1, 0.0, 1.0) for width in (self.near, self.near_kin)
-        )
-        near = strange + kin * (known - strange)
+        early, late = (np.clip((found.outside - OUTSIDE) / width + 1, 0.0, 1.0) for width in (self.near, OUTSIDE))
+        near = early + self.kin(found) * self.trusts_kin * (late - early)
         outside = normal * found.survey_se
         half = np.sqrt(half**2 + (self.unseen(found) * outside) ** 2)
         return np.asarray((1 - near) * half + near * outside) if found.surveyed else np.maximum(half, near * outside)
+
+    def kin(self, found: Assessment) -> Array:
+        """How likely the sources hold a relative of each model, (n_models,); 0 where none of them has any."""
+        if self.relatives is None:
+            return np.zeros(len(found.score))
+        return self.relatives.likely(found.nearest, self.nearest)
 
     def unseen(self, found: Assessment) -> Array:
         """How little the anchors can tell that each model is unlike the sources, (n_models,), 0 to 1."""
         if not (self.cautious and found.surveyed):
             return np.zeros(len(found.score))
-        return part_of(found.survey_se, self.truth.std())
+        strange = 1 - self.kin(found) * self.trusts_kin
+        return np.asarray(part_of(found.survey_se, self.truth.std()) * strange)
 
     def subtask_half_widths(self, halves: Array, slopes: Array, level: float) -> Array:
         """Half-widths (n_models, n_subtasks) of subtasks' intervals, from those of the overall score, ``halves``.
