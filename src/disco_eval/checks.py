@@ -65,6 +65,12 @@ def _refuse(p: Array, model_ids: Array, items: Items) -> None:
     )
 
 
+def _as_percent(correct: Array) -> str:
+    """What to do about grades from 0 to 100."""
+    high = float(correct.max())
+    return "; divide percentages by 100" if 2 < high <= 100 and correct.min() >= 0 else ""
+
+
 def check_grades(correct: Array, model_ids: Array, item_ids: Array) -> None:
     """Refuse grades, (n_models, n_items), outside [0, 1]."""
     wrong = ~((correct >= 0) & (correct <= 1))  # NaN fails both
@@ -72,7 +78,7 @@ def check_grades(correct: Array, model_ids: Array, item_ids: Array) -> None:
         m, i = np.argwhere(wrong)[0]
         raise ValidationError(
             f"correct of model '{model_ids[m]}', item '{item_ids[i]}' is {correct[m, i]}, expected a "
-            f"number from 0 (wrong) to 1 (right) ({wrong.sum()} such cells)"
+            f"number from 0 (wrong) to 1 (right) ({wrong.sum()} such cells)" + _as_percent(correct)
         )
 
 

@@ -155,3 +155,37 @@ def test_cells_that_are_empty_or_nested(tmp_path):
     (tmp_path / "n.jsonl").write_text('{"model": "a", "item": ["x"], "score": 1}\n')
     with pytest.raises(FormatError, match="has lists or records in item"):
         read_table(tmp_path / "n.jsonl")
+
+
+INCOMPLETE = "model,item,score\na,x,1\na,y,0\nb,x,1\nc,x,0\nc,y,1\n"
+
+
+def test_incomplete_models_or_items_are_left_out_where_asked(tmp_path):
+    path = csv(tmp_path, INCOMPLETE)
+    r = read_table(path, leave_out="models")
+    assert (r.models.ids.tolist(), r.items.ids.tolist()) == (["a", "c"], ["x", "y"])
+    assert r.provenance["left_out"] == {"models": ["b"]}
+    r = read_table(path, leave_out="items")
+    assert (r.models.ids.tolist(), r.items.ids.tolist()) == (["a", "b", "c"], ["x"])
+    with pytest.raises(DiscoError, match="takes models or items, not 'cells'"):
+        read_table(path, leave_out="cells")
+    with pytest.raises(ValidationError, match="all 2 models are incomplete"):
+        read_table(csv(tmp_path, "model,item,score\na,x,1\nb,y,0\n"), leave_out="models")
+    assert read_table(csv(tmp_path, "model,item,score\na,x,1\nb,x,0\n"), leave_out="models").provenance == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model;item;score\na;x;0,5\n", "separates its columns by ';', expected ','"),
+        ("model\titem\tscore\na\tx\t1\n", "expected ','; save it with that"),
+        (
+            "model," + ",".join(f"i{k}" for k in range(30)) + "\n" + ",".join(["a"] + ["1"] * 30) + "\n",
+            "One row for each",
+        ),
+        ("model,item,score\na,x,100\na,y,0\n", "divide percentages by 100"),
+    ],
+)
+def test_tables_of_other_shapes_are_told_what_is_needed(tmp_path, text, message):
+    with pytest.raises(DiscoError, match=message):
+        read_table(csv(tmp_path, text))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import DiscoError
-from .common import Json, Overwrite, print_json, progress
+from ..errors import DiscoError, some
+from .common import Json, Overwrite, print_json, progress, say
 
 if TYPE_CHECKING:
     from ..io.importing import Reader
@@ -56,6 +56,10 @@ def table(
         list[str] | None,
         typer.Option("--column", help="OURS=THEIRS, where the file calls a column otherwise. Repeatable."),
     ] = None,
+    leave_out: Annotated[
+        str | None,
+        typer.Option("--leave-out", help="models or items: whichever is incomplete, where answers are missing."),
+    ] = None,
     float16: Half = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -67,11 +71,15 @@ def table(
     """
     from ..io import read_table
 
-    names = [pair.partition("=") for pair in column or []]
-    for pair, (ours, _, theirs) in zip(column or [], names, strict=True):
+    pairs = [pair.partition("=") for pair in column or []]
+    for pair, (ours, _, theirs) in zip(column or [], pairs, strict=True):
         if not ours or not theirs:
             raise DiscoError(f"--column takes OURS=THEIRS, such as item=question_id, not '{pair}'")
-    _write(read_table(source, {ours: theirs for ours, _, theirs in names}), out, overwrite, as_json, float16)
+    columns = {ours: theirs for ours, _, theirs in pairs}
+    responses = read_table(source, columns, leave_out=leave_out)
+    for which, names in responses.provenance.get("left_out", {}).items():
+        say(f"{which} left out as incomplete ({len(names)}): {some(names)}")
+    _write(responses, out, overwrite, as_json, float16)
 
 
 @app.command("authors", epilog="Example: **disco import authors model_outputs.pickle --out stores**")

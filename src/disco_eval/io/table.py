@@ -33,10 +33,17 @@ Array = NDArray[Any]
 _ABOUT_ITEM = ("subtask", "weight", "digest", "cost")
 _ABOUT_MODEL = ("family", "base", "released", "revision")
 COLUMNS = ("model", "item", "score", "choice", "prob", "loglikelihood", "label", *_ABOUT_ITEM, *_ABOUT_MODEL)
+_HEAD = 2**20  # bytes of a first line that are looked at
+_WIDE = 20  # columns that mean nothing to us, from which a table looks as if it had one for every item
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
 
-def read_table(path: str | Path, columns: Mapping[str, str] | None = None, items: ArrayLike | None = None) -> Responses:
+def read_table(
+    path: str | Path,
+    columns: Mapping[str, str] | None = None,
+    items: ArrayLike | None = None,
+    leave_out: str | None = None,
+) -> Responses:
     """Responses from a long table.
 
     Parameters
@@ -44,6 +51,8 @@ def read_table(path: str | Path, columns: Mapping[str, str] | None = None, items
     path : a ``.csv``, ``.tsv``, ``.jsonl`` or ``.parquet`` file.
     columns : the file's names for the columns that are called otherwise there, ``{"item": "question_id"}``.
     items : keep only these items; rows of others are ignored, whatever they lack.
+    leave_out : ``"models"`` that have no answer to some item, or ``"items"`` that some model has no answer to; the
+        provenance names them. None refuses either.
 
     Raises
     ------
@@ -60,6 +69,9 @@ def read_table(path: str | Path, columns: Mapping[str, str] | None = None, items
     for name in ("model", "item"):
         if frame[name].null_count():
             raise ValidationError(f"'{path}': column '{name}' is empty in {frame[name].null_count()} rows")
+    left = _incomplete(frame, leave_out, str(path)) if leave_out is not None else []
+    if left:
+        frame = frame.filter(~pl.col("model" if leave_out == "models" else "item").is_in(left))
     kinds = [name for name in ("score", "prob", "loglikelihood") if name in frame.columns]
     if len(kinds) != 1:
         raise FormatError(
@@ -68,7 +80,8 @@ def read_table(path: str | Path, columns: Mapping[str, str] | None = None, items
         )
     value = kinds[0]
     frame = frame.with_columns(_number(frame, value, str(path)))
-    return _graded(frame, value, str(path)) if value == "score" else _chosen(frame, value, str(path))
+    r = _graded(frame, value, str(path)) if value == "score" else _chosen(frame, value, str(path))
+    return Responses(r.models, r.items, r.correct, r.probs, {"left_out": {leave_out: left}}) if left else r
 
 
 def write_table(responses: Responses, path: str | Path) -> None:
@@ -115,13 +128,27 @@ def _read(path: Path) -> pl.DataFrame:
     if not path.is_file():
         raise FormatError(f"'{path}' does not exist or is not a file")
     if suffix in (".csv", ".tsv"):
+        separator = "," if suffix == ".csv" else "\t"
+        _check_separator(path, separator)
         # as text: ids such as 001 or 1e5 are names, not numbers
-        return read_frame(path, separator="," if suffix == ".csv" else "\t", infer_schema=False)
+        return read_frame(path, separator=separator, infer_schema=False)
     frame = read_frame(path) if suffix == ".parquet" else read_frame(path, infer_schema_length=None)
     nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
     if nested:
         raise FormatError(f"'{path}' has lists or records in {some(nested)}; a long table has one value a cell")
     return frame
+
+
+def _check_separator(path: Path, separator: str) -> None:
+    """Refuse a file whose first line is cut by another separator, as spreadsheets of some countries write it."""
+    with path.open("rb") as file:
+        head = file.readline(_HEAD).decode("utf-8", "replace")
+    others = [other for other in (";", "\t", ",", "|") if other != separator and other in head]
+    if separator not in head and others:
+        raise FormatError(
+            f"'{path}' separates its columns by {others[0]!r}, expected {separator!r}; save it with that, and numbers "
+            "with a point"
+        )
 
 
 def _write(frame: pl.DataFrame, path: Path, suffix: str) -> None:
@@ -149,11 +176,28 @@ def _rename(frame: pl.DataFrame, columns: dict[str, str], path: str) -> pl.DataF
     )
     for name in ("model", "item"):
         if name not in renamed.columns:
+            wide = len(frame.columns) - len(renamed.columns) >= _WIDE
             raise FormatError(
                 f"'{path}' has no column '{name}' (columns: {some(frame.columns, 12)}). "
-                f"Name it with --column {name}=NAME."
+                + (
+                    "One row for each model and item is needed, not a column for each of them."
+                    if wide
+                    else f"Name it with --column {name}=NAME."
+                )
             )
     return renamed.with_columns(pl.col("model").cast(pl.String), pl.col("item").cast(pl.String))
+
+
+def _incomplete(frame: pl.DataFrame, which: str, path: str) -> list[str]:
+    """The models without an answer to some item, or the items without one of some model."""
+    if which not in ("models", "items"):
+        raise DiscoError(f"--leave-out takes models or items, not '{which}'")
+    name, other = ("model", "item") if which == "models" else ("item", "model")
+    count = frame.group_by(name).agg(pl.col(other).n_unique().alias("#n"))
+    left: list[str] = count.filter(pl.col("#n") < frame[other].n_unique())[name].sort().to_list()
+    if len(left) == len(count):
+        raise ValidationError(f"'{path}': all {len(left)} {which} are incomplete, so none would be left")
+    return left
 
 
 def _number(frame: pl.DataFrame, name: str, path: str) -> pl.Series:
@@ -255,7 +299,7 @@ def _complete(cell: Array, n_cells: int, name: Any, path: str) -> None:
     if len(missing):
         raise ValidationError(
             f"'{path}': {name(int(missing[0]))} is missing ({len(missing)} of {n_cells} cells). Every model must "
-            "answer every item; leave out the models or items that are incomplete."
+            "answer every item; leave out those that are incomplete with --leave-out models or --leave-out items."
         )
 
 
