@@ -177,9 +177,12 @@ def test_what_is_no_kin_by_answers():
     np.testing.assert_array_equal(alike(ids, strangers, 8), ids)
     chain = np.tri(40, 200, -1) + np.tri(40, 200, 80)  # each like the next, the ends unlike
     assert len(set(alike(ids, chain, 40))) > 1
-    models, _, answers = near_duplicates(4, 10)
-    assert splits.fold_groups(models, 5, answers) == "none"  # groups larger than a fold
+    models, _, answers = near_duplicates(8, 10)
+    assert splits.fold_groups(models, 5, answers) == "answers"
+    assert splits.fold_groups(models, 10, answers) == "none"  # groups larger than a fold
     np.testing.assert_array_equal(alike(ids, np.zeros((40, 200)), 40), ids)
+    few = rng.integers(0, 2, (40, 12))
+    np.testing.assert_array_equal(alike(ids, few, 40), ids)  # so few items tell nothing
 
 
 def test_what_is_no_sign_of_a_copy():

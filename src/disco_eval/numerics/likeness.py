@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-ALIKE = 0.5  # of the median mean square difference between two models, up to which both count as kin
+SHARED = 0.5  # correlation of what two models answer beside ability and difficulty, from which both count as kin
+SURE = 4.0  # standard errors of a correlation of nothing, below which none is believed
 MOST_COMPARED = 5000  # models, all pairs of which are compared
 
 
@@ -37,25 +38,25 @@ def effective_number(grades: Array) -> float:
 def alike(ids: Array, answers: Array, most: int) -> Array:
     """Groups of models by their ``answers`` (n, k), for where nobody says who is kin, (n,) names.
 
-    Checkpoints, quantised copies and prompt variants of a model differ on far fewer items than two models mostly do.
-    All members of a group differ from each other by at most `ALIKE` of the median (complete linkage), so no chain of
-    neighbours makes one group of all. A group of more than ``most`` models is none, and neither are any with more than
-    `MOST_COMPARED` models, or where most pairs do not differ. A group is called by its first name; the order of the
-    models makes no difference.
+    Checkpoints, quantised copies and prompt variants of a model err on the same items. What is left of every item's
+    answers after its line in the models' mean answers is correlated between models; groups of which members correlate
+    by `SHARED` or more on average (average linkage) are kin. A group of more than ``most`` models is none, nor is any
+    among more than `MOST_COMPARED` models, or where so few items tell nothing. A group is called by its first name; the
+    order of the models makes no difference.
     """
     from scipy.cluster.hierarchy import fcluster, linkage
 
-    if not 2 < len(ids) <= MOST_COMPARED:
+    least = max(SHARED, SURE / np.sqrt(max(answers.shape[1], 1)))
+    if not (2 < len(ids) <= MOST_COMPARED and least < 1):
         return ids
     order = np.argsort(ids)
-    grades = answers[order].astype(np.float32)
-    square = (grades**2).sum(axis=1)
-    apart = np.maximum(square[:, None] + square - 2 * grades @ grades.T, 0)[np.triu_indices(len(ids), 1)]
-    apart = apart.round(3)  # sums differ in their last bits
-    typical = float(np.median(apart))
-    if typical <= 0:
-        return ids
-    group = fcluster(linkage(apart, "complete"), ALIKE * typical, "distance")
+    own = answers[order].astype(np.float64)
+    ability = own.mean(axis=1) - own.mean()
+    own -= own.mean(axis=0)
+    own -= np.outer(ability, ability @ own / max(float(ability @ ability), 1e-12))
+    own /= np.maximum(np.sqrt((own**2).sum(axis=1, keepdims=True)), 1e-9)
+    apart = np.clip(1 - own @ own.T, 0, 2)[np.triu_indices(len(ids), 1)].round(6)  # the last bits differ
+    group = fcluster(linkage(apart, "average"), 1 - least, "distance")
     _, first, member, size = np.unique(group, return_index=True, return_inverse=True, return_counts=True)
     named = np.where((size <= most)[member], ids[order][first[member]], ids[order])
     return np.asarray(named[np.argsort(order)])
