@@ -63,8 +63,8 @@ class CrossValidation:
     ----------
     truth, estimate : (n_sources,) true scores and out-of-fold estimates, anchors chosen anew in every fold.
     direct_mae : mean absolute error of the plain mean over as many random items, on the same models.
-    grouped_by : what was kept together in a fold: ``"family"``, ``"base"``, ``"answers"`` (models that gave nearly the
-        same) or ``"none"``.
+    grouped_by : what was kept together in a fold: ``"family"``, ``"base"``, ``"answers"`` (models that err
+        alike) or ``"none"``.
     n_folds : how many parts the source models were cut into.
     scale : (n_sources,) standard error that the score model claimed for each; 1 where it claims none.
     apart : (n_sources,) distance of its two estimates in their standard errors; NaN where there is one only.

@@ -17,7 +17,7 @@ from .responses import Models, Responses
 Array = NDArray[Any]
 
 TELLING = 300  # items, at most, by which copies of a model are told
-LEAST_ALIKE = 0.1  # of the models must be like another, for that to count as kinship
+LEAST_ALIKE = 0.1  # of the models must err like another, for that to count as kinship
 LEAST_LEFT = 8  # models to learn from without the largest group, else it is not kept together
 
 
@@ -138,7 +138,7 @@ def folds(
     """Cross-validation over models: (positions to fit on, positions left out) for every fold.
 
     ``by="family"`` or ``"base"`` keeps groups together, so that what is left out has no near duplicate in what is
-    fitted on; ``"answers"`` those that gave nearly the same ``answers`` (n_models, k); ``"none"`` ignores kinship;
+    fitted on; ``"answers"`` those whose ``answers`` (n_models, k) err alike; ``"none"`` ignores kinship;
     ``"auto"`` takes the first of these that is known well enough (`fold_groups`). Models of no known kin that gave the
     very same answers as another, one upload under two names, stay with it. The folds do not depend on the order of the
     models.
@@ -178,8 +178,8 @@ def fold_groups(models: Models, n_folds: int, answers: Array | None = None) -> s
 
     The first of family and base that is known for half of the models or more, has as many groups as there are folds,
     and none that holds more than half of the models or leaves fewer than `LEAST_LEFT`: what is learned without it would
-    say little about what is learned with it. Where neither is, models that gave nearly the same ``answers``
-    (n_models, k) count as kin, if a tenth or more of the models have any.
+    say little about what is learned with it. Where neither is, models whose ``answers`` (n_models, k)
+    err alike count as kin, if a tenth or more of the models have any.
     """
     n = len(models.ids)
     for by in ("family", "base"):
@@ -194,7 +194,7 @@ def fold_groups(models: Models, n_folds: int, answers: Array | None = None) -> s
 
 
 def kin(responses: Responses, n_folds: int = 5) -> Array:
-    """Which models are kin, (n_models,) names: as `Models.groups` says, else those that answer nearly the same."""
+    """Which models are kin, (n_models,) names: as `Models.groups` says, else those that err alike."""
     known = responses.models.groups()
     if len(np.unique(known)) < len(known):
         return known
