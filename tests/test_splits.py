@@ -170,6 +170,17 @@ def test_kin_by_answers_does_not_depend_on_the_order():
     np.testing.assert_array_equal(alike(models.ids[order], answers[order], 7), names[order])
 
 
+def test_the_score_model_takes_for_kin_what_folds_do():
+    models, kind, answers = near_duplicates()
+    items = [f"i{k}" for k in range(answers.shape[1])]
+    few = Models(models.ids, base=["llama"] * 2 + [""] * (len(kind) - 2))
+    for known in (models, few):  # two that say so are not enough
+        groups = splits.kin(Responses.from_correct(known, items, answers))
+        assert [len(set(groups[kind == k])) for k in range(12)] == [1] * 12
+    named = Models(models.ids, family=[f"f{k % 6}" for k in kind])
+    np.testing.assert_array_equal(splits.kin(Responses.from_correct(named, items, answers)), named.family)
+
+
 def test_what_is_no_kin_by_answers():
     rng = np.random.default_rng(0)
     ids = np.array([f"m{k:02d}" for k in range(40)])
@@ -181,6 +192,9 @@ def test_what_is_no_kin_by_answers():
     assert splits.fold_groups(models, 5, answers) == "answers"
     assert splits.fold_groups(models, 10, answers) == "none"  # groups larger than a fold
     np.testing.assert_array_equal(alike(ids, np.zeros((40, 200)), 40), ids)
+    constant = strangers.copy()
+    constant[:4], constant[4:8] = 0, 1
+    np.testing.assert_array_equal(alike(ids, constant, 8), ids)
     few = rng.integers(0, 2, (40, 12))
     np.testing.assert_array_equal(alike(ids, few, 40), ids)  # so few items tell nothing
 

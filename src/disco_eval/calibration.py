@@ -107,7 +107,7 @@ class CrossValidation:
 
     @property
     def takes_all_for_strangers(self) -> bool:
-        """Whether intervals are those of new families for every model, though families and distances are known."""
+        """Whether intervals are those of new families for every model, though kin and distances are known."""
         return self.relatives is None and self.grouped_by != "none" and bool(np.isfinite(self.nearest).all())
 
     def half_width(self, level: float) -> float:

@@ -68,7 +68,7 @@ def _refuse(p: Array, model_ids: Array, items: Items) -> None:
 def _as_percent(correct: Array) -> str:
     """What to do about grades from 0 to 100."""
     high = float(correct.max())
-    return "; divide percentages by 100" if 2 < high <= 100 and correct.min() >= 0 else ""
+    return "; divide percentages by 100" if 20 < high <= 100 and correct.min() >= 0 else ""
 
 
 def check_grades(correct: Array, model_ids: Array, item_ids: Array) -> None:

@@ -176,7 +176,7 @@ def _alone(
 ) -> list[tuple[NDArray[Any], NDArray[Any]]]:
     """Folds of the source models that ignore kin, twice as many, so that most relatives of what is left out stay.
 
-    None where all folds ignore kin, since too few families are known, or where the score model measures no distances.
+    None where all folds ignore kin, since too little kinship is known, or where the score model measures no distances.
     """
     if (
         fold_groups(responses.models, n_folds, telling_answers(responses)) == "none"

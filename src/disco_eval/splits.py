@@ -145,7 +145,9 @@ def folds(
     """
     draw = np.random.default_rng(rng)
     by = fold_groups(models, n_folds, answers) if by == "auto" else by
-    if by == "answers" and answers is not None:
+    if by == "answers":
+        if answers is None:
+            raise DiscoError("folds by answers need the answers")
         group = alike(models.ids, answers, len(models.ids) // n_folds)
     else:
         group = models.ids if by == "none" else _groups(models, by)
@@ -193,12 +195,13 @@ def fold_groups(models: Models, n_folds: int, answers: Array | None = None) -> s
     return "answers" if len(names) >= n_folds and sizes[sizes > 1].sum() >= LEAST_ALIKE * n else "none"
 
 
-def kin(responses: Responses, n_folds: int = 5) -> Array:
-    """Which models are kin, (n_models,) names: as `Models.groups` says, else those that err alike."""
-    known = responses.models.groups()
-    if len(np.unique(known)) < len(known):
+def kin(responses: Responses) -> Array:
+    """Which models are kin, (n_models,) names: as is said of half of them or more, else those that err alike."""
+    models = responses.models
+    known, named = models.groups(), (models.family != "") | (models.base != "")
+    if 2 * named.sum() >= len(named) and len(np.unique(known)) < len(known):
         return known
-    return alike(responses.models.ids, telling_answers(responses), len(known) // n_folds)
+    return alike(models.ids, telling_answers(responses), len(known) // 5)
 
 
 def _groups(models: Models, by: str) -> Array:

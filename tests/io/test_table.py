@@ -169,8 +169,17 @@ def test_incomplete_models_or_items_are_left_out_where_asked(tmp_path):
     assert (r.models.ids.tolist(), r.items.ids.tolist()) == (["a", "b", "c"], ["x"])
     with pytest.raises(DiscoError, match="takes models or items, not 'cells'"):
         read_table(path, leave_out="cells")
-    with pytest.raises(ValidationError, match="all 2 models are incomplete"):
-        read_table(csv(tmp_path, "model,item,score\na,x,1\nb,y,0\n"), leave_out="models")
+    with pytest.raises(
+        ValidationError, match="2 of 3 models are incomplete, too many to leave out; leave out the items"
+    ):
+        read_table(csv(tmp_path, "model,item,score\na,x,1\nb,x,0\nc,x,1\nc,odd,1\n"), leave_out="models")
+    empty = read_table(csv(tmp_path, INCOMPLETE + "b,y,\n"), leave_out="models")
+    assert empty.models.ids.tolist() == ["a", "c"]
+    choices = "model,item,choice,label,prob\n" + "".join(
+        f"{m},{i},{c},A,0.5\n" for m in "abc" for i in "xy" for c in "AB" if (m, i, c) != ("b", "y", "B")
+    )
+    assert read_table(csv(tmp_path, choices), leave_out="models").models.ids.tolist() == ["a", "c"]
+    assert read_table(csv(tmp_path, choices), leave_out="items").items.ids.tolist() == ["x"]
     assert read_table(csv(tmp_path, "model,item,score\na,x,1\nb,x,0\n"), leave_out="models").provenance == {}
 
 
@@ -189,3 +198,13 @@ def test_incomplete_models_or_items_are_left_out_where_asked(tmp_path):
 def test_tables_of_other_shapes_are_told_what_is_needed(tmp_path, text, message):
     with pytest.raises(DiscoError, match=message):
         read_table(csv(tmp_path, text))
+
+
+def test_what_is_cut_as_it_should_be_is_not_refused(tmp_path):
+    import gzip
+
+    (tmp_path / "t.csv").write_bytes(gzip.compress(b"model,item,score\na,x;y,1\nb,x;y,0\n"))
+    assert read_table(tmp_path / "t.csv").items.ids.tolist() == ["x;y"]
+    metadata = ",".join(f"c{k}" for k in range(25))
+    with pytest.raises(FormatError, match="Name it with --column model=NAME"):
+        read_table(csv(tmp_path, f"name,item,score,{metadata}\na,x,1{',1' * 25}\n"))

@@ -150,14 +150,14 @@ def print_study(predictions: Predictions) -> None:
 def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: int = 1) -> None:
     """A table on standard output; the first ``left`` columns hold names, the others numbers.
 
-    As wide as the terminal; in a pipe or a file, where lines are searched, as wide as it needs.
+    As wide as the terminal, or as COLUMNS says; in a pipe or a file, where lines are searched, as wide as it needs.
     """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else NO_TERMINAL
+    wide = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else NO_TERMINAL
     console = Console(width=wide)
     console.print(Text(f"\n{title}", style="bold"), soft_wrap=True)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))

@@ -33,6 +33,7 @@ Array = NDArray[Any]
 _ABOUT_ITEM = ("subtask", "weight", "digest", "cost")
 _ABOUT_MODEL = ("family", "base", "released", "revision")
 COLUMNS = ("model", "item", "score", "choice", "prob", "loglikelihood", "label", *_ABOUT_ITEM, *_ABOUT_MODEL)
+_VALUES = {"score", "prob", "loglikelihood"}
 _HEAD = 2**20  # bytes of a first line that are looked at
 _WIDE = 20  # columns that mean nothing to us, from which a table looks as if it had one for every item
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
@@ -69,16 +70,17 @@ def read_table(
     for name in ("model", "item"):
         if frame[name].null_count():
             raise ValidationError(f"'{path}': column '{name}' is empty in {frame[name].null_count()} rows")
-    left = _incomplete(frame, leave_out, str(path)) if leave_out is not None else []
-    if left:
-        frame = frame.filter(~pl.col("model" if leave_out == "models" else "item").is_in(left))
     kinds = [name for name in ("score", "prob", "loglikelihood") if name in frame.columns]
     if len(kinds) != 1:
         raise FormatError(
             f"'{path}' needs exactly one of the columns score, prob, loglikelihood; it has "
             f"{' and '.join(kinds) or 'none'} (columns: {some(frame.columns, 12)}). Name it with --column score=NAME."
         )
-    value = kinds[0]
+    value, left = kinds[0], list[str]()
+    if leave_out is not None:
+        frame = frame.filter(pl.col(value).cast(pl.String).str.strip_chars() != "")  # neither empty nor null
+        left = _incomplete(frame, leave_out, str(path))
+        frame = frame.filter(~pl.col("model" if leave_out == "models" else "item").is_in(left))
     frame = frame.with_columns(_number(frame, value, str(path)))
     r = _graded(frame, value, str(path)) if value == "score" else _chosen(frame, value, str(path))
     return Responses(r.models, r.items, r.correct, r.probs, {"left_out": {leave_out: left}}) if left else r
@@ -142,7 +144,11 @@ def _read(path: Path) -> pl.DataFrame:
 def _check_separator(path: Path, separator: str) -> None:
     """Refuse a file whose first line is cut by another separator, as spreadsheets of some countries write it."""
     with path.open("rb") as file:
-        head = file.readline(_HEAD).decode("utf-8", "replace")
+        first = file.readline(_HEAD)
+    try:
+        head = first.decode("utf-8")
+    except UnicodeDecodeError:  # compressed, or no text at all
+        return
     others = [other for other in (";", "\t", ",", "|") if other != separator and other in head]
     if separator not in head and others:
         raise FormatError(
@@ -176,7 +182,7 @@ def _rename(frame: pl.DataFrame, columns: dict[str, str], path: str) -> pl.DataF
     )
     for name in ("model", "item"):
         if name not in renamed.columns:
-            wide = len(frame.columns) - len(renamed.columns) >= _WIDE
+            wide = len(frame.columns) - len(renamed.columns) >= _WIDE and not set(renamed.columns) & _VALUES
             raise FormatError(
                 f"'{path}' has no column '{name}' (columns: {some(frame.columns, 12)}). "
                 + (
@@ -189,14 +195,24 @@ def _rename(frame: pl.DataFrame, columns: dict[str, str], path: str) -> pl.DataF
 
 
 def _incomplete(frame: pl.DataFrame, which: str, path: str) -> list[str]:
-    """The models without an answer to some item, or the items without one of some model."""
-    if which not in ("models", "items"):
+    """The models without an answer (a choice) to some item, or the items without one of some model; at most half."""
+    choice = ["choice"] if "choice" in frame.columns else []
+    if which == "models":
+        name, other, most = "model", "items", pl.lit(frame.select(pl.struct("item", *choice).n_unique()).item())
+        cells = pl.struct("item", *choice)
+    elif which == "items":
+        per_model = pl.col("choice").n_unique() if choice else pl.lit(1)
+        name, other, most = "item", "models", frame["model"].n_unique() * per_model
+        cells = pl.struct("model", *choice)
+    else:
         raise DiscoError(f"--leave-out takes models or items, not '{which}'")
-    name, other = ("model", "item") if which == "models" else ("item", "model")
-    count = frame.group_by(name).agg(pl.col(other).n_unique().alias("#n"))
-    left: list[str] = count.filter(pl.col("#n") < frame[other].n_unique())[name].sort().to_list()
-    if len(left) == len(count):
-        raise ValidationError(f"'{path}': all {len(left)} {which} are incomplete, so none would be left")
+    whole = frame.group_by(name).agg((cells.n_unique() == most).alias("#whole"))
+    left: list[str] = whole.filter(~pl.col("#whole"))[name].sort().to_list()
+    if 2 * len(left) > len(whole):
+        raise ValidationError(
+            f"'{path}': {len(left)} of {len(whole)} {which} are incomplete, too many to leave out; leave out the "
+            f"{other} that are"
+        )
     return left
 
 

@@ -11,7 +11,7 @@ Array = NDArray[Any]
 
 SHARED = 0.5  # correlation of what two models answer beside ability and difficulty, from which both count as kin
 SURE = 4.0  # standard errors of a correlation of nothing, below which none is believed
-MOST_COMPARED = 5000  # models, all pairs of which are compared
+MOST_COMPARED = 2000  # models, all pairs of which are compared
 
 
 def effective_number(grades: Array) -> float:
@@ -40,8 +40,11 @@ def alike(ids: Array, answers: Array, most: int) -> Array:
 
     Checkpoints, quantised copies and prompt variants of a model err on the same items. What is left of every item's
     answers after its line in the models' mean answers is correlated between models; groups of which members correlate
-    by `SHARED` or more on average (average linkage) are kin. A group of more than ``most`` models is none, nor is any
-    among more than `MOST_COMPARED` models, or where so few items tell nothing. A group is called by its first name; the
+    by `SHARED` or more on average (average linkage) are kin. A line is not all that ability does, so models of one
+    ability on a benchmark that measures nothing else may be taken for kin too.
+
+    A group of more than ``most`` models is none, nor is any among more than `MOST_COMPARED` models, or where so few
+    items tell nothing; a model whose answers are all the same has no kin. A group is called by its first name; the
     order of the models makes no difference.
     """
     from scipy.cluster.hierarchy import fcluster, linkage
@@ -50,11 +53,12 @@ def alike(ids: Array, answers: Array, most: int) -> Array:
     if not (2 < len(ids) <= MOST_COMPARED and least < 1):
         return ids
     order = np.argsort(ids)
-    own = answers[order].astype(np.float64)
-    ability = own.mean(axis=1) - own.mean()
-    own -= own.mean(axis=0)
-    own -= np.outer(ability, ability @ own / max(float(ability @ ability), 1e-12))
+    grades = answers[order].astype(np.float64)
+    tells = grades.min(axis=1) < grades.max(axis=1)
+    ability = np.vander(grades.mean(axis=1) - grades.mean(), 2)
+    own = grades - ability @ np.linalg.lstsq(ability, grades, rcond=None)[0]
     own /= np.maximum(np.sqrt((own**2).sum(axis=1, keepdims=True)), 1e-9)
+    own[~tells] = 0.0
     apart = np.clip(1 - own @ own.T, 0, 2)[np.triu_indices(len(ids), 1)].round(6)  # the last bits differ
     group = fcluster(linkage(apart, "average"), 1 - least, "distance")
     _, first, member, size = np.unique(group, return_index=True, return_inverse=True, return_counts=True)
