@@ -175,6 +175,10 @@ def test_incomplete_models_or_items_are_left_out_where_asked(tmp_path):
         read_table(csv(tmp_path, "model,item,score\na,x,1\nb,x,0\nc,x,1\nc,odd,1\n"), leave_out="models")
     empty = read_table(csv(tmp_path, INCOMPLETE + "b,y,\n"), leave_out="models")
     assert empty.models.ids.tolist() == ["a", "c"]
+    silent = read_table(csv(tmp_path, INCOMPLETE + "b,y,0\nd,x,\nd,y, \n"), leave_out="models")
+    assert silent.provenance["left_out"] == {"models": ["d"]}  # one without any answer is named too
+    with pytest.raises(ValidationError, match="3 of 3 models are incomplete"):  # an item that nobody answered
+        read_table(csv(tmp_path, INCOMPLETE + "b,y,0\na,z,\n"), leave_out="models")
     choices = "model,item,choice,label,prob\n" + "".join(
         f"{m},{i},{c},A,0.5\n" for m in "abc" for i in "xy" for c in "AB" if (m, i, c) != ("b", "y", "B")
     )

@@ -33,7 +33,7 @@ Array = NDArray[Any]
 _ABOUT_ITEM = ("subtask", "weight", "digest", "cost")
 _ABOUT_MODEL = ("family", "base", "released", "revision")
 COLUMNS = ("model", "item", "score", "choice", "prob", "loglikelihood", "label", *_ABOUT_ITEM, *_ABOUT_MODEL)
-_VALUES = {"score", "prob", "loglikelihood"}
+_VALUES = ("score", "prob", "loglikelihood")
 _HEAD = 2**20  # bytes of a first line that are looked at
 _WIDE = 20  # columns that mean nothing to us, from which a table looks as if it had one for every item
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
@@ -70,7 +70,7 @@ def read_table(
     for name in ("model", "item"):
         if frame[name].null_count():
             raise ValidationError(f"'{path}': column '{name}' is empty in {frame[name].null_count()} rows")
-    kinds = [name for name in ("score", "prob", "loglikelihood") if name in frame.columns]
+    kinds = [name for name in _VALUES if name in frame.columns]
     if len(kinds) != 1:
         raise FormatError(
             f"'{path}' needs exactly one of the columns score, prob, loglikelihood; it has "
@@ -78,8 +78,7 @@ def read_table(
         )
     value, left = kinds[0], list[str]()
     if leave_out is not None:
-        frame = frame.filter(pl.col(value).cast(pl.String).str.strip_chars() != "")  # neither empty nor null
-        left = _incomplete(frame, leave_out, str(path))
+        left = _incomplete(frame, value, leave_out, str(path))
         frame = frame.filter(~pl.col("model" if leave_out == "models" else "item").is_in(left))
     frame = frame.with_columns(_number(frame, value, str(path)))
     r = _graded(frame, value, str(path)) if value == "score" else _chosen(frame, value, str(path))
@@ -182,7 +181,7 @@ def _rename(frame: pl.DataFrame, columns: dict[str, str], path: str) -> pl.DataF
     )
     for name in ("model", "item"):
         if name not in renamed.columns:
-            wide = len(frame.columns) - len(renamed.columns) >= _WIDE and not set(renamed.columns) & _VALUES
+            wide = len(frame.columns) - len(renamed.columns) >= _WIDE and not set(renamed.columns) & set(_VALUES)
             raise FormatError(
                 f"'{path}' has no column '{name}' (columns: {some(frame.columns, 12)}). "
                 + (
@@ -194,23 +193,24 @@ def _rename(frame: pl.DataFrame, columns: dict[str, str], path: str) -> pl.DataF
     return renamed.with_columns(pl.col("model").cast(pl.String), pl.col("item").cast(pl.String))
 
 
-def _incomplete(frame: pl.DataFrame, which: str, path: str) -> list[str]:
+def _incomplete(frame: pl.DataFrame, value: str, which: str, path: str) -> list[str]:
     """The models without an answer (a choice) to some item, or the items without one of some model; at most half."""
     choice = ["choice"] if "choice" in frame.columns else []
     if which == "models":
-        name, other, most = "model", "items", pl.lit(frame.select(pl.struct("item", *choice).n_unique()).item())
-        cells = pl.struct("item", *choice)
+        name, other, cells = "model", "items", pl.struct("item", *choice)
+        wanted = pl.lit(frame.select(cells.n_unique()).item())
     elif which == "items":
-        per_model = pl.col("choice").n_unique() if choice else pl.lit(1)
-        name, other, most = "item", "models", frame["model"].n_unique() * per_model
-        cells = pl.struct("model", *choice)
+        name, other, cells = "item", "models", pl.struct("model", *choice)
+        wanted = frame["model"].n_unique() * (pl.col("choice").n_unique() if choice else pl.lit(1))
     else:
         raise DiscoError(f"--leave-out takes models or items, not '{which}'")
-    whole = frame.group_by(name).agg((cells.n_unique() == most).alias("#whole"))
-    left: list[str] = whole.filter(~pl.col("#whole"))[name].sort().to_list()
-    if 2 * len(left) > len(whole):
+    answered = frame.filter(pl.col(value).cast(pl.String).str.strip_chars() != "")  # neither empty nor null
+    given = answered.group_by(name).agg(cells.n_unique().alias("#given"))
+    count = frame.group_by(name).agg(wanted.alias("#wanted")).join(given, on=name, how="left")
+    left: list[str] = count.filter(pl.col("#given").fill_null(0) < pl.col("#wanted"))[name].sort().to_list()
+    if 2 * len(left) > len(count):
         raise ValidationError(
-            f"'{path}': {len(left)} of {len(whole)} {which} are incomplete, too many to leave out; leave out the "
+            f"'{path}': {len(left)} of {len(count)} {which} are incomplete, too many to leave out; leave out the "
             f"{other} that are"
         )
     return left

@@ -164,10 +164,10 @@ def _affordable(
         if n == most_found and (spent >= _WELL_SPENT * budget or n == most):
             break
         wanted = n * np.clip(budget / max(spent, 1e-12), 0.5, 2.0) ** (1 / (1 + k / 4))
-        high = (
-            most if spent <= budget else max(n - 1, 1) if n in failed else n
-        )  # another draw of as many may be cheaper
-        failed |= set() if spent <= budget else {n}
+        high = most
+        if spent > budget:
+            high = max(n - 1, 1) if n in failed else n  # another draw of as many may be cheaper, but not a third
+            failed.add(n)
         n = int(np.clip(round(wanted), min(most_found + 1, high), high))
     if best is None or most_found < FEWEST:
         raise ValidationError(f"a budget of {budget:g} pays for fewer than {FEWEST} items; raise it")
