@@ -93,6 +93,10 @@ def rewritten(folder: Path, **changes):
             "near=0.0, expected a",
         ),
         (
+            {"validation": {"direct_mae": 0.1, "grouped_by": "sign", "n_folds": 5, "near": 0.3, "cautious": True}},
+            "grouped_by='sign', expected one of none, family, base, answers",
+        ),
+        (
             {"validation": {"direct_mae": 0.1, "grouped_by": "none", "n_folds": 5, "near": 0.3, "cautious": True}},
             "trusts_kin='None'",
         ),

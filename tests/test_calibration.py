@@ -35,6 +35,15 @@ def test_intervals_hold_what_they_promise():
     assert all(n.low >= w.low and n.high <= w.high for n, w in zip(narrow, wide, strict=True))
 
 
+@pytest.mark.parametrize(("n_families", "alike"), [(3, True), (4, False)])
+def test_sources_of_few_named_families_are_alike_however_they_answer(n_families, alike):
+    r = world(60)
+    models = Models(r.models.ids, family=[f"run{i % n_families}" for i in range(60)])
+    c = condense(Responses.from_correct(models, r.items, r.load().correct), 30, rng=0, curve=False)
+    assert ("alike-sources" in c.source_flags) is alike
+    assert "alike-sources" not in condense(r, 30, rng=0, curve=False).source_flags  # of families nobody named
+
+
 def test_models_above_all_sources_are_flagged_and_covered():
     r = world(200)
     order = np.argsort(r.scores())

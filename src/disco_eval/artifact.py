@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import CrossValidation
+from .calibration import KEPT_TOGETHER, CrossValidation
 from .card import card
 from .condensation import Condensation
 from .errors import DiscoError, FormatError
@@ -236,7 +236,7 @@ def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subta
         truth=need(arrays, "sources.scores", (n,)),
         estimate=need(arrays, "validation.estimate", (n,)),
         direct_mae=float(_field(checked, "direct_mae", float)),
-        grouped_by=_field(checked, "grouped_by", str),
+        grouped_by=_kept_together(checked),
         n_folds=_field(checked, "n_folds", int),
         scale=need(arrays, "validation.scale", (n,)),
         apart=_of_shape(arrays, "validation.apart", (n,)),
@@ -250,6 +250,13 @@ def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subta
         cautious=_field(checked, "cautious", bool),
         trusts_kin=_field(checked, "trusts_kin", bool),
     )
+
+
+def _kept_together(checked: dict[str, Any]) -> str:
+    by: str = _field(checked, "grouped_by", str)
+    if by not in ("none", *KEPT_TOGETHER):
+        raise FormatError(f"{JSON} has grouped_by='{by}', expected one of {', '.join(('none', *KEPT_TOGETHER))}")
+    return by
 
 
 def _relatives(arrays: dict[str, Array], n_sources: int) -> Relatives | None:

@@ -36,6 +36,7 @@ LEAST_CURVE = 25  # source models at the first point of the learning curve
 MOST_SUBTASKS = 1000
 KEPT_TOGETHER = {"family": "whole families", "base": "whole base models", "answers": "groups of like models"}
 FEW_KINDS = 8.0  # effective number of different source models, below which they are too alike
+FEW_FAMILIES = 4  # named families, or models of none, below which sources say little about another one
 
 FLAGS = {
     "source-model": "this model is one of the source models: its true score is known, and the estimate has seen it",
@@ -307,10 +308,13 @@ def fit_subtasks(source: Responses, anchors: Anchors) -> SubtaskModel | None:
 
 
 def source_flags(sources: Responses, validation: CrossValidation) -> tuple[str, ...]:
-    """What is wrong with the source models, from their answers to the anchors and the errors left out."""
+    """What is wrong with the source models, from their kin, their answers to the anchors and the errors left out."""
+    m = sources.models
+    family = np.where(m.family != "", m.family, m.base)
+    n_families = len(np.unique(np.where(family != "", family, m.ids)))
     found = {
         "few-sources": sources.n_models < FEW_SOURCES,
-        "alike-sources": effective_number(sources.grades()) < FEW_KINDS,
+        "alike-sources": n_families < FEW_FAMILIES or effective_number(sources.grades()) < FEW_KINDS,
         "no-gain": TOO_LITTLE < validation.direct_mae < validation.mae,
     }
     return tuple(name for name, is_so in found.items() if is_so)
