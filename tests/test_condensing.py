@@ -9,6 +9,7 @@ import pytest
 import disco_eval as de
 from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, condense, update
 from disco_eval.calibration import CrossValidation, curve_sizes
+from disco_eval.comparison import compare
 from disco_eval.io import open_answers, write_npz, write_table
 from disco_eval.joining import beside, together
 from disco_eval.select import selector
@@ -166,6 +167,25 @@ def test_benchmarks_that_share_names_of_items_are_estimated_from_their_own_files
     from_tables = json.loads(run(DISCO, "estimate", "c", "a.csv", "b.csv", "--json", cwd=tmp_path).stdout)["estimates"]
     assert [e["score"] for e in from_tables] == pytest.approx([e["score"] for e in estimates])
     assert "no answer for" in run(DISCO, "estimate", "c", "a.npz", cwd=tmp_path, status=2).stderr
+
+
+def test_models_are_compared_from_a_file_a_benchmark(tmp_path):
+    for name, r in two().items():
+        same = Responses(r.models, Items([str(i) for i in range(r.n_items)]), r.correct)
+        write_npz(same, tmp_path / f"{name}.npz")
+    c = condense(together({name: open_answers(tmp_path / f"{name}.npz") for name in "ab"}), 40, rng=0, curve=False)
+    c.save(tmp_path / "c")
+    one, other = c.sources.models.ids[:2].tolist()
+    names = ("--baseline-model", one, "--candidate-model", other)
+    files = ("a.npz", "a.npz", "--baseline-also", "b.npz", "--candidate-also", "b.npz")
+    found = json.loads(run(DISCO, "compare", "c", *files, *names, "--json", cwd=tmp_path).stdout)
+    expected = compare(c, c.sources.pick(models=[0]), c.sources.pick(models=[1]))
+    assert found["difference"] == pytest.approx(expected.difference)
+    assert (found["baseline"], found["candidate"]) == (one, other)
+    assert "no answer for" in run(DISCO, "compare", "c", "a.npz", "a.npz", *names, cwd=tmp_path, status=2).stderr
+    write_npz(population(4, 30, seed=9), tmp_path / "else.npz")
+    args = ("compare", "c", "a.npz", "b.npz", "--baseline-also", "else.npz")
+    assert "are no parts of the answers" in run(DISCO, *args, cwd=tmp_path, status=2).stderr
 
 
 def test_no_anchors_at_all_are_refused(tmp_path):

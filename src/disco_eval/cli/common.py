@@ -17,7 +17,9 @@ import typer
 from ..errors import DiscoError
 
 if TYPE_CHECKING:
+    from ..axes import Array
     from ..condensing import Progress
+    from ..responses import Responses
     from ..studies import Predictions
 
 NO_TERMINAL = 1000  # columns
@@ -72,6 +74,36 @@ def read_names(file: Path) -> list[str]:
     if not names:
         raise DiscoError(f"'{file}' names no models; write one model id a line")
     return list(dict.fromkeys(names))
+
+
+def open_parts(answers: list[Path], asked: Array) -> list[tuple[Path, Responses]]:
+    """The answers of every file; files that hold only a part of the items are put together, for the models in all."""
+    import numpy as np
+
+    from ..io import open_answers
+    from ..joining import behind, beside
+
+    whole: list[tuple[Path, Responses]] = []
+    parts: list[tuple[Path, Responses]] = []
+    for file in answers:
+        start = f"{store_name(str(file))}/"  # several benchmarks that shared names of items were condensed together
+        own = [name.removeprefix(start) for name in asked.tolist() if name.startswith(start)]
+        responses = open_answers(file, items=np.array([*asked.tolist(), *own], dtype=str))
+        mine = np.isin(responses.items.ids, asked)
+        if own and not mine.any():
+            responses = behind(start[:-1], responses.pick(items=np.isin(responses.items.ids, own)))
+            mine = np.isin(responses.items.ids, asked)
+        if mine.sum() == len(asked) or not mine.any():
+            whole.append((file, responses))
+        else:
+            parts.append((file, responses.pick(items=mine)))
+    if len(parts) < 2:
+        return whole + parts
+    joined = beside([responses for _, responses in parts])
+    everyone = {name for _, responses in parts for name in responses.models.ids.tolist()}
+    if (left := len(everyone) - joined.n_models) > 0:
+        say(f"{left} models are in some of the files only and are left out")
+    return [*whole, (parts[0][0], joined)]
 
 
 def options(pairs: list[str] | None) -> dict[str, Any]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Json, Level, keep_new, print_json
+from .common import Json, Level, keep_new, open_parts, print_json
+
+if TYPE_CHECKING:
+    from ..condensation import Condensation
+    from ..responses import Responses
 
 
 def compare(
@@ -20,6 +24,13 @@ def compare(
     ] = None,
     candidate_model: Annotated[
         str | None, typer.Option("--candidate-model", help="Which model of the file, where it holds several.")
+    ] = None,
+    baseline_also: Annotated[
+        list[Path] | None,
+        typer.Option("--baseline-also", help="Another file of the baseline, where benchmarks were condensed together."),
+    ] = None,
+    candidate_also: Annotated[
+        list[Path] | None, typer.Option("--candidate-also", help="The same for the candidate.")
     ] = None,
     margin: Annotated[
         float | None, typer.Option("--margin", help="The drop that is still acceptable, in points, such as 1.0.")
@@ -40,22 +51,15 @@ def compare(
     from ..comparison import UNLIKE, VERDICTS
     from ..comparison import compare as make
     from ..errors import ValidationError
-    from ..io import open_answers
     from ..report.record import summary
-    from ..responses import Responses
 
     if margin is not None and not 0 < margin < 100:
         raise ValidationError(f"--margin is a drop in points, above 0 and below 100; got {margin:g}")
     c = load(condensation)
-
-    def one(file: Path, name: str | None) -> Responses:
-        responses = open_answers(file, items=c.anchors.ids)
-        return responses if name is None else responses.pick(models=responses.models.positions([name], f"'{file}'"))
-
     found = make(
         c,
-        one(baseline, baseline_model),
-        one(candidate, candidate_model),
+        _answers(c, [baseline, *(baseline_also or [])], baseline_model),
+        _answers(c, [candidate, *(candidate_also or [])], candidate_model),
         level=level,
         margin=None if margin is None else margin / 100,
     )
@@ -79,3 +83,17 @@ def compare(
             print(f"{found.verdict} at a margin of {margin:g} points{more}")
     if found.verdict is not None:
         raise typer.Exit(VERDICTS[found.verdict])
+
+
+def _answers(c: Condensation, files: list[Path], name: str | None) -> Responses:
+    """One side's answers to the anchors, from the file of every benchmark that was condensed."""
+    from ..errors import AlignmentError, some
+
+    found = open_parts(files, c.anchors.ids)
+    if len(found) > 1:
+        raise AlignmentError(
+            f"{some(files)} are no parts of the answers to the anchors of '{c.benchmark}', each of some items; give "
+            "one file, or one for each of the benchmarks that were condensed together"
+        )
+    file, responses = found[0]
+    return responses if name is None else responses.pick(models=responses.models.positions([name], f"'{file}'"))

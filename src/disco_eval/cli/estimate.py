@@ -5,17 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
-from .common import Json, Level, More, keep_new, print_json, print_table, read_names, say, store_name
+from .common import Json, Level, More, keep_new, open_parts, print_json, print_table, read_names
 
 MOST_COLUMNS = 6  # subtasks, up to which a table of several models has a column for each
 
 if TYPE_CHECKING:
-    from ..axes import Array
     from ..condensation import Condensation, Estimate
-    from ..responses import Responses
 
 
 def estimate(
@@ -55,7 +52,7 @@ def estimate(
     wanted = None if models is None else read_names(models)
     asked = c.asked(more).ids
     estimates: dict[str, Estimate] = {}
-    for file, responses in _opened(answers, asked):
+    for file, responses in open_parts(answers, asked):
         if wanted is not None:
             here = [name for name in wanted if name in set(responses.models.ids.tolist())]
             responses = responses.pick(models=responses.models.positions(here))
@@ -86,34 +83,6 @@ def _export(c: Condensation, estimates: list[Estimate], form: str, dataset: str)
     if form not in FORMATS:
         raise DiscoError(unknown("export format", form, list(FORMATS)))
     print_json(FORMATS[form](c, estimates, dataset, c.benchmark))
-
-
-def _opened(answers: list[Path], asked: Array) -> list[tuple[Path, Responses]]:
-    """The answers of every file; files that hold only a part of the items are put together, for the models in all."""
-    from ..io import open_answers
-    from ..joining import behind, beside
-
-    whole: list[tuple[Path, Responses]] = []
-    parts: list[tuple[Path, Responses]] = []
-    for file in answers:
-        start = f"{store_name(str(file))}/"  # several benchmarks that shared names of items were condensed together
-        own = [name.removeprefix(start) for name in asked.tolist() if name.startswith(start)]
-        responses = open_answers(file, items=np.array([*asked.tolist(), *own], dtype=str))
-        mine = np.isin(responses.items.ids, asked)
-        if own and not mine.any():
-            responses = behind(start[:-1], responses.pick(items=np.isin(responses.items.ids, own)))
-            mine = np.isin(responses.items.ids, asked)
-        if mine.sum() == len(asked) or not mine.any():
-            whole.append((file, responses))
-        else:
-            parts.append((file, responses.pick(items=mine)))
-    if len(parts) < 2:
-        return whole + parts
-    joined = beside([responses for _, responses in parts])
-    everyone = {name for _, responses in parts for name in responses.models.ids.tolist()}
-    if (left := len(everyone) - joined.n_models) > 0:
-        say(f"{left} models are in some of the files only and are left out")
-    return [*whole, (parts[0][0], joined)]
 
 
 def show(c: Condensation, estimates: list[Estimate], level: float, as_json: bool) -> None:
