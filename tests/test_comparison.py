@@ -126,3 +126,52 @@ def test_older_formats_compare_by_pairs_alone_and_do_not_say_otherwise():
     new, old = (load(formats / f"condensation-{k}" / "toy") for k in (7, 6))
     assert compare(new, worst, best).unlike
     assert not compare(old, worst, best).unlike
+
+
+def test_flat_probabilities_are_not_taken_for_likeness():
+    """Half of the sources hardly prefer any choice: near each other in probabilities, far in what they get right."""
+    r = population(80, 300, seed=2)
+    flat = np.arange(80) % 2 == 1
+    probs = np.asarray(r.probs).copy()
+    probs[flat] = 0.25 + 0.02 * (probs[flat] - 0.25)
+    mixed = Responses.from_probs(r.models, r.items, probs)
+    c = condense(mixed.pick(models=np.arange(80) != 40), 60, rng=0, n_folds=4, curve=False)
+    original = mixed.pick(models=[40])
+    noise = 1 + 0.02 * np.random.default_rng(0).standard_normal(np.shape(original.probs))
+    quantised = np.asarray(original.probs) * noise
+    variant = Responses.from_probs(["variant"], r.items, quantised / quantised.sum(axis=2, keepdims=True))
+    found = compare(c, original, variant, margin=0.04)
+    assert found.verdict == "passes"
+    assert found.low <= float(variant.scores()[0] - original.scores()[0]) <= found.high
+    strangers = compare(c, original, mixed.pick(models=[44]))
+    assert found.high - found.low < 0.6 * (strangers.high - strangers.low)
+
+
+def test_nearer_than_any_pair_the_interval_is_nearly_a_survey_s():
+    """Half-widths fall with the distance, but not to nothing where no anchor shows a difference."""
+    r = population(60, 300, graded=True, seed=1)
+    c = condense(r.pick(models=np.arange(60) != 30), 60, rng=0, n_folds=4, curve=False)
+    anchors = r.items.positions(c.anchors.ids)
+
+    def width(n_changed):
+        other = np.array(r.correct[[30]])
+        other[0, anchors[:n_changed]] = 1 - other[0, anchors[:n_changed]]
+        found = compare(c, r.pick(models=[30]), renamed(r, 30, "other", other))
+        assert found.distance < found.pair_distance
+        return found.high - found.low
+
+    equal, one, ten = (width(n) for n in (0, 1, 10))
+    assert 0.01 < equal < one < 0.5 * ten  # errors of a survey's difference grow with the distance: 0, 0.13 and 0.41
+
+
+def test_what_is_taken_off_a_difference_is_left_in_the_interval(small, monkeypatch):
+    """Pairs of sources may say that differences this small are all error; these two need not be such a pair."""
+    monkeypatch.setattr("disco_eval.comparison._calibrate", lambda *args: (0.25, 0.001, 100, 0.3))
+    r = population(40, 120)
+    order = np.argsort(r.scores())
+    one, other = (r.pick(models=[int(order[k])]) for k in (15, 22))
+    found = compare(small, one, other)
+    estimated = small.estimate(other)[0].score - small.estimate(one)[0].score
+    assert abs(estimated) > 0.01
+    assert found.difference == pytest.approx(0.25 * estimated)
+    assert (found.high - found.low) / 2 >= 0.75 * abs(estimated)

@@ -40,7 +40,8 @@ class Comparison:
     difference : estimated full score of the candidate minus that of the baseline, in [-1, 1]; closer to 0 than the
         difference of the two estimates by as much as pairs of source models this alike were.
     low, high : an interval that holds the true difference in a share ``level`` of pairs as far apart as these.
-    distance : root mean square over anchors of the distance between their answers; 0 for equal answers.
+    distance : root mean square over anchors of how far their grades are apart, 0 for equal answers; where there are
+        probabilities, the distance between these counts as much.
     n_pairs, pair_distance : how many pairs of left-out source models it was calibrated on, and their median distance.
     margin : the drop that is still acceptable, in [0, 1], or None.
     verdict : ``"passes"`` where the whole interval lies above -margin, ``"fails"`` where it lies below, else
@@ -90,9 +91,10 @@ def compare(
 
     Errors that both estimates share cancel in the difference, the more the more alike the two models are; and models
     that answer alike differ little. Difference and interval are therefore calibrated on pairs of source models at about
-    the same distance, both left out of the condensation that estimated them. At ``level`` 0.9 each side is wrong for
-    about 5 % of pairs. As far as the two estimates are those of a survey (one model is at the edge of the sources'
-    range or outside), so are the difference and its interval, and wholly where the two are further apart than any pair.
+    the same distance, both left out of the condensation that estimated them; what that takes off the difference is
+    added to the interval, since these two may be no such pair. At ``level`` 0.9 each side is wrong for about 5 % of
+    pairs. As far as the two estimates are those of a survey (one model is at the edge of the sources' range or
+    outside), so are the difference and its interval, and wholly where the two are further apart than any pair.
     The survey's interval comes in too where the anchors cannot tell whether a model is like the sources
     (`CrossValidation.half_widths`).
 
@@ -110,14 +112,14 @@ def compare(
     estimated = float(np.diff([np.clip(f.score[0], 0, 1) for f in found])[0])
     distance = float(_distances(one, other)[0, 0])
     pairs = _pairs(condensation.validation, _distances(condensation.sources, condensation.sources))
-    share, half, n_pairs, typical = _calibrate(condensation.benchmark, pairs, distance, level)
+    share, half, n_pairs, typical = _calibrate(condensation.benchmark, pairs, distance, level, one.n_items)
     outside = [bool(condensation.validation.unusual(f)["outside-range"][0]) for f in found]
     far = bool(distance > pairs[2].max())
     by_survey, own, unseen = _as_survey(condensation, (one, other), found, level)
     knows = condensation.validation.cautious  # formats 1 to 6 knew pairs only
     by_survey = 0.0 if not knows else 1.0 if far else by_survey
     difference = (share + by_survey * (1 - share)) * estimated
-    half = float(np.hypot(half, max(by_survey, unseen) * own))
+    half = float(np.linalg.norm([half, estimated - difference, max(by_survey, unseen) * own]))
     low, high = max(-1.0, difference - half), min(1.0, difference + half)
     n_left = int(condensation.provenance.get("n_items", 0)) - len(condensation.anchors)
     verdict = _verdict(low, high, margin)
@@ -173,17 +175,21 @@ def _as_survey(
 
 
 def _distances(one: Responses, other: Responses) -> Array:
-    """Root mean square over anchors of the distance between answers, (n_models, n_models): probabilities or grades."""
-    if one.probs is None or other.probs is None:
-        a, b = one.grades(), other.grades()
-    else:
+    """How far answers are apart, (n_models, n_models): root mean square over anchors, see `Comparison.distance`.
+
+    Probabilities say more of near duplicates than grades do. By themselves they mislead: models that hardly prefer any
+    choice are near each other in them whatever they get right.
+    """
+    square = squared_distances(one.grades(), other.grades())
+    if one.probs is not None and other.probs is not None:
         a, b = (np.asarray(r.outcomes(), dtype=np.float64).reshape(r.n_models, -1) for r in (one, other))
-    apart: Array = np.sqrt(squared_distances(a, b) / one.n_items)
+        square = (square + squared_distances(a, b)) / 2
+    apart: Array = np.sqrt(square / one.n_items)
     return apart
 
 
 def _calibrate(
-    benchmark: str, pairs: tuple[Array, Array, Array], distance: float, level: float
+    benchmark: str, pairs: tuple[Array, Array, Array], distance: float, level: float, n_anchors: int
 ) -> tuple[float, float, int, float]:
     """How to read a difference of two estimates at a distance, from the pairs of sources nearest in distance.
 
@@ -192,7 +198,9 @@ def _calibrate(
     their median distance. Models that answer alike differ little, so most of what their estimates differ by is error.
 
     Errors of differences grow with a power of the distance (least squares of log absolute error on log distance, the
-    power kept between 0 and 1.5); the quantile is that of what is left in this unit.
+    power kept between 0 and 1.5); the quantile is that of what is left in this unit. Nearer than the pairs are, the
+    power is at least 1, as it is for a survey of both models, whose error grows with the root of the share of items on
+    which they differ. Anchors that show no difference do not say that there is none: one more is counted as different.
     """
     true, estimated, apart = pairs
     if len(true) < FEWEST_PAIRS:
@@ -209,8 +217,11 @@ def _calibrate(
     doubt = np.sqrt(float(left @ left) / square / len(near))
     share = float(np.clip(share + doubt, 0.0, 1.0))
     left = (true[near] - share * estimated[near]) / np.exp(power * x[near])
-    half = symmetric_quantile(left, level) * max(distance, 0.01) ** power
-    return share, half, len(near), float(np.median(apart[near]))
+    typical = float(np.median(apart[near]))
+    half = symmetric_quantile(left, level) * max(distance, typical, 0.01) ** power
+    if distance < typical:
+        half *= min(1.0, np.sqrt(distance**2 + 1 / n_anchors) / typical) ** max(power, 1.0)
+    return share, float(half), len(near), typical
 
 
 def _pairs(v: CrossValidation, apart: Array) -> tuple[Array, Array, Array]:
