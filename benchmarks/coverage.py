@@ -1,10 +1,12 @@
 """Errors, interval coverage and alarms of the default on real responses, by split.
 
-python benchmarks/coverage.py RESPONSES.npz [--splits iid,family,top10,top30] [--anchors 100] [--repeat 1] [--leak]
+python benchmarks/coverage.py RESPONSES.npz [--splits iid,family,top10,top30] [--anchors 100] [--repeat 1]
+    [--leak | --sure]
 
 Every target is estimated by a condensation of the sources alone. Coverage is the share of targets whose true score lies
 in the interval; width is in points. With --leak, 30 % of every target's anchors are also made right at random, and the
-share flagged "odd-answers" is shown against the share among the honest answers (grades only).
+share flagged "odd-answers" is shown against the share among the honest answers (grades only). With --sure the same with
+probabilities: the leaked model gives 0.97 to the label.
 """
 
 import argparse
@@ -34,6 +36,22 @@ def cells(r, split, repeat):
             yield np.flatnonzero(~out), np.flatnonzero(out), 10 * seed + f
 
 
+def leak(answers, rng, sure):
+    """Answers to the anchors, 30 % of them at random made right."""
+    items = [rng.choice(answers.n_items, round(0.3 * answers.n_items), replace=False) for _ in answers.models.ids]
+    if not sure:
+        right = np.array(answers.correct)
+        for row, known in zip(right, items, strict=True):
+            row[known] = 1
+        return Responses.from_correct(answers.models, answers.items, right)
+    probs = np.array(answers.probs, dtype=np.float64)
+    for row, known in zip(probs, items, strict=True):
+        valid = np.arange(probs.shape[2]) < answers.items.n_choices[known, None]
+        row[known] = valid * (0.03 / (answers.items.n_choices[known, None] - 1))
+        row[known, answers.items.label[known]] = 0.97
+    return Responses.from_probs(answers.models, answers.items, probs)
+
+
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("responses")
@@ -41,6 +59,7 @@ def main() -> None:
     ap.add_argument("--anchors", type=int, default=100)
     ap.add_argument("--repeat", type=int, default=1)
     ap.add_argument("--leak", action="store_true")
+    ap.add_argument("--sure", action="store_true")
     args = ap.parse_args()
     r = open_answers(args.responses)
     if args.leak:
@@ -52,13 +71,8 @@ def main() -> None:
             answers = r.pick(models=target)
             by_level = [c.estimate(answers, level) for level in (0.8, 0.9, 0.95)]
             rows.extend(zip(answers.scores(), *by_level, strict=True))
-            if args.leak:
-                part = c.answers(answers)
-                right = np.array(part.correct)
-                rng = np.random.default_rng(seed)
-                for row in right:
-                    row[rng.choice(part.n_items, round(0.3 * part.n_items), replace=False)] = 1
-                leaked.extend(c.estimate(Responses.from_correct(part.models, part.items, right)))
+            if args.leak or args.sure:
+                leaked.extend(c.estimate(leak(c.answers(answers).load(), np.random.default_rng(seed), args.sure)))
         shown = [f"{split}: {len(rows)} targets, MAE {100 * np.mean([abs(e[1].score - e[0]) for e in rows]):.2f}"]
         for k, level in enumerate((80, 90, 95), 1):
             held = np.mean([e[k].low <= e[0] <= e[k].high for e in rows])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from disco_eval import Models, Responses, condense
+from disco_eval import Items, Models, Responses, condense
 from disco_eval.calibration import APART, FLAGS, OF_SOURCES, OUTSIDE
 from disco_eval.numerics.likeness import effective_number
 from disco_eval.predict.guard import START
@@ -73,6 +73,31 @@ def test_leaked_anchors_are_flagged_and_honest_answers_are_not():
     able = answers.scores() < 0.65  # where nearly all is right, nothing can be told
     assert np.mean([("odd-answers" in e.flags) for e, a in zip(leaked, able, strict=True) if a]) >= 0.5
     assert np.mean(["odd-answers" in e.flags for e in c.estimate(answers)]) <= 0.15  # 5 % and three standard errors
+
+
+def test_memory_shows_in_how_sure_a_model_is_where_it_is_right_anyway():
+    """Models that prefer no choice by much, but are sure of anchors that they would get right anyway."""
+    rng = np.random.default_rng(0)
+    logits = 0.5 * rng.normal(size=(160, 400, 4))
+    logits[..., 0] += np.linspace(-1, 3, 160)[:, None] - 2 * rng.normal(size=400)
+    probs = np.exp(0.3 * logits)
+    items = Items([f"i{j}" for j in range(400)], label=np.zeros(400, dtype=np.int64), n_choices=np.full(400, 4))
+    r = Responses.from_probs([f"m{i}" for i in rng.permutation(160)], items, probs / probs.sum(axis=2, keepdims=True))
+    source = np.arange(160) % 2 == 0
+    c = condense(r.pick(models=source), 100, rng=0, curve=False)
+    honest = r.pick(models=~source).align(c.anchors.ids).load()
+    honest = honest.pick(models=honest.scores() > 0.6)
+    sure = np.array(honest.probs, dtype=np.float64)
+    for row, label in zip(sure, honest.label_probs(), strict=True):
+        row[np.argsort(np.where(row.argmax(axis=1) == 0, label, 1.0))[:20]] = [0.97, 0.01, 0.01, 0.01]
+    leaked = Responses.from_probs(Models(honest.models.ids), honest.items, sure)
+    assert np.array_equal(leaked.grades(), honest.grades())
+
+    def flagged(answers):
+        return np.mean(["odd-answers" in e.flags for e in c.estimate(answers)])
+
+    assert flagged(honest) <= 0.15
+    assert flagged(leaked) >= 0.5
 
 
 def test_models_that_guess_are_honest_in_folds_without_any_too():

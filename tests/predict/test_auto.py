@@ -120,6 +120,10 @@ def test_copies_of_sources_do_not_switch_the_guard_off(copies):
         ("leakage.doubt", np.full((3, 11), 1.0), "leakage.doubt"),
         ("leakage.strong", [0.0, -1.0], "out of bounds"),
         ("leakage.strong", [0.0], "leakage.strong"),
+        ("likely.guess", [2.0], "no probability"),
+        ("likely.slope", [1.0], "likely.slope"),
+        ("odd", [0.0, 1.0], "honest models"),
+        ("odd", [1.0], "odd"),
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(name, value, said):

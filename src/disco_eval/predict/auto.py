@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import FormatError, ValidationError
 from ..numerics.ability import AbilityLine, easiness
 from ..numerics.gp import GaussianProcess
-from ..numerics.leakage import Leakage
+from ..numerics.leakage import ODD, Leakage
 from ..numerics.likeness import with_copies
 from ..numerics.rng import Seed
 from ..numerics.survey import FEWEST, UNSEEN, Survey
@@ -30,6 +30,7 @@ _EDGE = (0.05, 0.95)  # quantiles of the source scores between which a target co
 _LEAST_SPREAD = 1e-6  # of the source scores, that nothing is divided by 0
 _MOST = 1e3  # that a saved number of the guard can be
 _GRADES = 0.3  # weight of the grades beside the probabilities, which are much smaller
+_LEAST_ODD = 0.5  # evidence of memory that honest models may show at least, by which kinds of evidence are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,8 @@ class Assessment:
     process, process_sd : the Gaussian process. line : the ability line. survey, survey_se : the survey estimate; the
         line and its error where no anchor was drawn by chance.
     outside : how far the model lies outside the sources' range, in standard deviations of their scores; < 0 inside.
-    leak : log likelihood ratio that some anchors were remembered, see `numerics.leakage`.
+    leak : evidence that some anchors were remembered, the likelihood ratio of `numerics.leakage`; with probabilities
+        the larger of that of grades and that of the label's probabilities, each in units of what honest sources show.
     nearest : distance to the nearest answers among the sources that the process learned from, see `numerics.gp`.
     surveyed : whether the score moves to the survey estimate outside, so that the survey's interval holds for it.
     """
@@ -112,6 +114,8 @@ class Auto:
         self._line = _fit_line(source, anchors, known.grades(), scores)
         self._survey = _fit_survey(source, anchors, known.grades(), scores)
         self._leakage = Leakage.fit(known.grades(), scores, self.guess)
+        self._likely = Leakage.fit(known.label_probs(), scores, self.guesses) if self._soft else None
+        self._odd = np.array([_honest(leakage, seen) for leakage, seen in self._leakages(known)])
         low, high = np.quantile(scores, _EDGE)
         spread = max(float(scores.std()), _LEAST_SPREAD)
         line_error = scores - self._line.predict(known.grades())
@@ -146,9 +150,21 @@ class Auto:
         weight = self.survey_weight(sd, se, outside)
         score = process + weight * (survey - process)
         scale = np.sqrt(((1 - weight) * sd) ** 2 + (weight * se) ** 2)
-        leak, surveyed = self._leakage.evidence(grades), self.guard and self._survey is not None
         nearest = self._processes[0].nearest(views[0][0])
-        return Assessment(score, scale, process, sd, line, survey, se, outside, leak, nearest, surveyed)
+        surveyed = self.guard and self._survey is not None
+        return Assessment(score, scale, process, sd, line, survey, se, outside, self._leak(answers), nearest, surveyed)
+
+    def _leak(self, answers: Responses) -> Array:
+        """Evidence of remembered anchors, (n_models,). Memory may show in what is right, or in how sure a model is."""
+        found = [leakage.evidence(seen) for leakage, seen in self._leakages(answers)]
+        if self._likely is None:
+            return found[0]
+        return np.asarray(np.max([one / odd for one, odd in zip(found, self._odd, strict=True)], axis=0))
+
+    def _leakages(self, answers: Responses) -> list[tuple[Leakage, Array]]:
+        """Each kind of evidence, and the answers that it looks at."""
+        both = [(self._leakage, answers.grades())]
+        return both if self._likely is None else [*both, (self._likely, answers.label_probs())]
 
     @property
     def guesses(self) -> bool:
@@ -188,6 +204,7 @@ class Auto:
     def config(self) -> Config:
         parts = {"soft": self._soft, "survey": self._survey is not None, "distance": self._edge is not None}
         parts["weights"] = bool(self._leakage.doubt.size)
+        parts["likely"] = self._likely is not None
         return {"guard": self.guard, "grades": self.grades, "parts": parts}
 
     def state(self) -> Arrays:
@@ -197,6 +214,8 @@ class Auto:
         for i, process in enumerate(self._processes):
             arrays |= _arrays(f"process{i}", process)
         arrays |= _arrays("line", self._line) | _arrays("leakage", self._leakage)
+        if self._likely is not None:
+            arrays |= {"odd": self._odd} | _arrays("likely", self._likely)
         return arrays if self._survey is None else arrays | _arrays("survey", self._survey)
 
     @classmethod
@@ -217,13 +236,10 @@ class Auto:
         model._excess = need(state, "excess", (n,)) if distance else None
         model._processes = [GaussianProcess(**_part(state, f"process{i}", GaussianProcess.shapes())) for i in range(n)]
         model._line = AbilityLine(**_part(state, "line", {"easiness": (len(ids),), "curve": (None,), "line": (2,)}))
-        k = (len(ids),)
-        curves: dict[str, tuple[int | None, ...]] = {"slope": k, "intercept": k}
-        if distance:
-            curves["guess"] = (None,)
-        if weighted:
-            curves |= {"doubt": (3, len(ids)), "strong": (2 if len(state.get("leakage.strong", ())) else 0,)}
-        model._leakage = Leakage(**_part(state, "leakage", curves))
+        model._leakage = _restored_leakage(state, "leakage", n_anchors, distance, weighted)
+        likely = "likely" in parts and bool(parts["likely"])  # from format 9 on
+        model._likely = _restored_leakage(state, "likely", n_anchors, True, True) if likely else None
+        model._odd = need(state, "odd", (2,)) if likely else np.ones(1)
         has_survey = bool(config["parts"]["survey"])
         model._survey = Survey(**_part(state, "survey", Survey.shapes())) if has_survey else None
         wrong = model._mismatch(len(ids))
@@ -249,13 +265,15 @@ class Auto:
             return "the spread of the source scores is out of bounds"
         if not 0 <= self._facts[3] <= MOST_EXCESS:
             return "the size of the errors is out of bounds"
-        guess = self._leakage.guess
-        if len(guess) > 1 or not ((guess >= 0) & (guess <= 1)).all():
-            return "the chance of a guess is no probability"
-        if not ((self._leakage.doubt[:2] >= 0) & (self._leakage.doubt[:2] <= _MOST)).all():
-            return "what is not known of the anchors' curves is out of bounds"
-        if len(self._leakage.strong) and not 0 <= self._leakage.strong[1] <= _MOST:
-            return "what strong models may look like is out of bounds"
+        for leakage in (self._leakage, *([self._likely] if self._likely is not None else [])):
+            if len(leakage.guess) > 1 or not ((leakage.guess >= 0) & (leakage.guess <= 1)).all():
+                return "the chance of a guess is no probability"
+            if not ((leakage.doubt[:2] >= 0) & (leakage.doubt[:2] <= _MOST)).all():
+                return "what is not known of the anchors' curves is out of bounds"
+            if len(leakage.strong) and not 0 <= leakage.strong[1] <= _MOST:
+                return "what strong models may look like is out of bounds"
+        if not ((self._odd >= _LEAST_ODD) & (self._odd <= _MOST)).all():
+            return "what honest models may look like is out of bounds"
         v = self._survey
         if v is None:
             return ""
@@ -332,6 +350,21 @@ def _fit_survey(source: Responses, anchors: Anchors, grades: Array, scores: Arra
         return None
     share = source.items.weight / source.items.weight.sum()
     return Survey.fit(grades, scores, share[anchors.positions], anchors.chance, int((share > 0).sum()))
+
+
+def _honest(leakage: Leakage, seen: Array) -> float:
+    """Evidence that few honest sources exceed, by which kinds of evidence are compared."""
+    return float(np.clip(np.quantile(leakage.evidence(seen), 1 - ODD), _LEAST_ODD, _MOST))
+
+
+def _restored_leakage(state: Arrays, prefix: str, n_anchors: int, guesses: bool, doubts: bool) -> Leakage:
+    """From a saved model: formats 1 to 4 knew no guesses, 1 to 6 not how little is known of the curves."""
+    curves: dict[str, tuple[int | None, ...]] = {"slope": (n_anchors,), "intercept": (n_anchors,)}
+    if guesses:
+        curves["guess"] = (None,)
+    if doubts:
+        curves |= {"doubt": (3, n_anchors), "strong": (2 if len(state.get(f"{prefix}.strong", ())) else 0,)}
+    return Leakage(**_part(state, prefix, curves))
 
 
 def _arrays(prefix: str, part: Any) -> Arrays:
