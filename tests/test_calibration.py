@@ -75,6 +75,13 @@ def test_leaked_anchors_are_flagged_and_honest_answers_are_not():
     assert np.mean(["odd-answers" in e.flags for e in c.estimate(answers)]) <= 0.15  # 5 % and three standard errors
 
 
+def test_the_error_has_a_standard_error_of_its_folds():
+    v = condense(world(60), 30, rng=0, curve=False).validation
+    each = [np.abs(v.truth - v.estimate)[v.fold == k].mean() for k in range(v.n_folds)]
+    assert v.mae_se == pytest.approx(np.std(each, ddof=1) / np.sqrt(5))
+    assert replace(v, fold=np.full(60, -1)).mae_se == 0
+
+
 def test_memory_shows_in_how_sure_a_model_is_where_it_is_right_anyway():
     """Models that prefer no choice by much, but are sure of anchors that they would get right anyway."""
     rng = np.random.default_rng(0)

@@ -113,7 +113,7 @@ def test_where_no_pair_is_alike_the_survey_says_how_sure_one_can_be(tmp_path):
     c.save(tmp_path / "c")
     write_npz(good, tmp_path / "a.npz")
     write_npz(broken, tmp_path / "b.npz")
-    assert "No pair of source models is like these two" in disco("compare", "c", "a.npz", "b.npz", cwd=tmp_path).stdout
+    assert "rest on the anchors as a survey of both" in disco("compare", "c", "a.npz", "b.npz", cwd=tmp_path).stdout
     refusal = disco("compare", "c", "a.npz", "b.npz", "--margin", "-1", cwd=tmp_path, status=2).stderr
     assert "--margin is a drop in points" in refusal
 

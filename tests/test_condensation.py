@@ -146,7 +146,10 @@ def test_from_disk_the_same(tmp_path):
         (lambda: condense(population(), 61), "61 anchors were asked for, but the benchmark has 60 items"),
         (lambda: condense(population(), 5, select="pda"), "selection 'pda' is not known"),
         (lambda: condense(population(), 5, predict="forests"), "Did you mean 'forest'"),
-        (lambda: condense(population(), 5, select_options={"size": 3}), "selection 'auto' does not take these options"),
+        (
+            lambda: condense(population(), 5, select_options={"size": 3}),
+            "options: {'size': 3}; it takes cost_power, budget",
+        ),
         (lambda: condense(population(), 5, predict_options={"trees": 3}), "prediction 'auto' does not take"),
     ],
 )

@@ -190,13 +190,21 @@ def test_what_is_no_kin_by_answers():
     assert len(set(alike(ids, chain, 40))) > 1
     models, _, answers = near_duplicates(8, 10)
     assert splits.fold_groups(models, 5, answers) == "answers"
-    assert splits.fold_groups(models, 10, answers) == "none"  # groups larger than a fold
+    assert len(list(splits.folds(models, 10, 0, answers=answers))) == 8  # a group each, where there are more folds
     np.testing.assert_array_equal(alike(ids, np.zeros((40, 200)), 40), ids)
     constant = strangers.copy()
     constant[:4], constant[4:8] = 0, 1
     np.testing.assert_array_equal(alike(ids, constant, 8), ids)
     few = rng.integers(0, 2, (40, 12))
     np.testing.assert_array_equal(alike(ids, few, 40), ids)  # so few items tell nothing
+
+
+def test_more_folds_than_families_leave_out_a_family_each():
+    models = population(44, 40).models  # 15 families
+    parts = list(splits.folds(models, 100, 0))
+    assert splits.fold_groups(models, 100) == "family"
+    assert [len(set(models.family[out])) for _, out in parts] == [1] * 15
+    assert sorted(np.concatenate([out for _, out in parts]).tolist()) == list(range(44))
 
 
 def test_what_is_no_sign_of_a_copy():

@@ -95,6 +95,26 @@ def test_leaked_anchors_count_for_themselves_only():
     assert off[1] < off[0] / 2
 
 
+def test_anchors_that_leaked_are_ahead_of_the_further_items():
+    """About 1 % of honest models are flagged, most of those that know all anchors are, and their estimates hold."""
+    r = population(160, 400, graded=True, seed=3)
+    source = np.arange(160) % 2 == 0
+    c = condense(r.pick(models=source), 40, rng=0, curve=False)
+    new = r.pick(models=~source).align(c.asked(80).ids)
+    right = np.array(new.correct)
+    right[:, :40] = 1
+    leaked = Responses.from_correct(new.models, new.items, right)
+    honest, known = c.estimate(new, more=80), c.estimate(leaked, more=80)
+    middle = r.pick(models=~source).scores() < 0.7
+    assert np.mean(["anchors-differ" in e.flags for e in honest]) <= 0.05
+    assert np.mean([("anchors-differ" in e.flags) for e, m in zip(known, middle, strict=True) if m]) > 0.9
+    assert all(e.more == 80 for e in known if "anchors-differ" in e.flags)
+    assert not any("anchors-differ" in e.flags for e in c.estimate(leaked))
+    off = [e.score - t for e, t, m in zip(known, r.pick(models=~source).scores(), middle, strict=True) if m]
+    own = np.array([right[:, :40].mean(), new.correct[:, :40].mean()]) @ [1, -1] * 40 / 400  # they are items too
+    assert abs(np.mean(off)) < own + 0.03
+
+
 @pytest.fixture(scope="module")
 def small():
     return condense(population(40, 200), 20, rng=0, benchmark="toy")

@@ -46,6 +46,8 @@ FLAGS = {
     "is unlike the sources",
     "odd-answers": "hard anchors right and easy ones wrong, more than its ability explains: anchors may have leaked "
     "into its training data, or it is of a kind that the sources are not",
+    "anchors-differ": "its anchors say a higher score than the further items do, by more than chance explains: "
+    "anchors may have leaked into its training data; the estimate rests on the further items",
     "few-sources": "the condensation learned from few source models; add more",
     "alike-sources": "the source models are so alike that they say little about another kind of model; add other kinds",
     "no-gain": "on left-out source models the estimates were no better than the mean over as many random items: add "
@@ -105,6 +107,13 @@ class CrossValidation:
     def mae(self) -> float:
         """Mean absolute error of the out-of-fold estimates, in [0, 1]."""
         return float(np.abs(self.truth - self.estimate).mean())
+
+    @property
+    def mae_se(self) -> float:
+        """Standard error of `mae`, from the folds, each of which has anchors of its own; 0 where folds are unknown."""
+        error = np.abs(self.truth - self.estimate)
+        each = [float(error[self.fold == k].mean()) for k in np.unique(self.fold)]
+        return float(np.std(each, ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0
 
     @property
     def takes_all_for_strangers(self) -> bool:

@@ -50,7 +50,8 @@ def _refuse(p: Array, model_ids: Array, items: Items) -> None:
             )
         raise ValidationError(
             f"probs of model '{model_ids[m]}', item '{items.ids[i]}' sum to {total[m, i]:.4g}, expected 1 "
-            f"({wrong.sum()} such rows nearby). For log-likelihoods use Responses.from_loglikelihoods."
+            f"({wrong.sum()} such rows nearby). Divide rounded ones by their sum; log-likelihoods are "
+            "given as such (a column or array 'loglikelihood(s)', Responses.from_loglikelihoods)."
         )
     if p.min() < 0:
         m, i, c = np.argwhere(p < 0)[0]

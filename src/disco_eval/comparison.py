@@ -22,11 +22,12 @@ Array = NDArray[Any]
 
 PAIRS = 100  # of source models, nearest in distance, that an interval is calibrated on
 FEWEST_PAIRS = 30
+UNSEEN = 0.5  # anchors that two models differ on beside those that show it, where no pair of sources is as near
 VERDICTS = {"passes": 0, "fails": 3, "undecided": 4}
 """What the verdicts are called, and the exit status of ``disco compare`` for each."""
 UNLIKE = (
-    "No pair of source models is like these two, outside the sources' range or further apart: difference and interval "
-    "rest on the anchors as a survey of both, in part or wholly."
+    "One of the two is outside the sources' range, or they are further apart than any pair of sources: difference and "
+    "interval rest on the anchors as a survey of both, in part or wholly."
 )
 
 
@@ -200,7 +201,7 @@ def _calibrate(
     Errors of differences grow with a power of the distance (least squares of log absolute error on log distance, the
     power kept between 0 and 1.5); the quantile is that of what is left in this unit. Nearer than the pairs are, the
     power is at least 1, as it is for a survey of both models, whose error grows with the root of the share of items on
-    which they differ. Anchors that show no difference do not say that there is none: one more is counted as different.
+    which they differ. Anchors that show no difference do not say that there is none: half an anchor more is counted.
     """
     true, estimated, apart = pairs
     if len(true) < FEWEST_PAIRS:
@@ -220,7 +221,7 @@ def _calibrate(
     typical = float(np.median(apart[near]))
     half = symmetric_quantile(left, level) * max(distance, typical, 0.01) ** power
     if distance < typical:
-        half *= min(1.0, np.sqrt(distance**2 + 1 / n_anchors) / typical) ** max(power, 1.0)
+        half *= min(1.0, np.sqrt(distance**2 + UNSEEN / n_anchors) / typical) ** max(power, 1.0)
     return share, float(half), len(near), typical
 
 

@@ -18,7 +18,7 @@ from .recipe import assess
 from .responses import Items, Responses
 from .select import Anchors
 from .select.reserve import Reserve
-from .topup import TopUp
+from .topup import MOST_AHEAD, TopUp
 
 if TYPE_CHECKING:
     from .comparison import Comparison
@@ -154,7 +154,7 @@ class Condensation:
         flags = self._flags(part, found)
         rests_on = np.zeros(len(scores), dtype=int)
         if more:
-            drawn, half = self._top_up(part, answers, flags, level, more)
+            drawn, half, flags = self._top_up(part, answers, flags, level, more)
             alarmed = np.array([bool(set(own) - {"source-model"}) for own in flags])
             use = alarmed | (half < halves)
             scores, halves = np.where(use, np.clip(drawn, 0.0, 1.0), scores), np.where(use, half, halves)
@@ -223,8 +223,11 @@ class Condensation:
 
     def _top_up(
         self, part: Responses, answers: Responses, flags: list[tuple[str, ...]], level: float, more: int
-    ) -> tuple[Array, Array]:
-        """Design-based scores and half-widths of every model, from the anchors and ``more`` items of the reserve."""
+    ) -> tuple[Array, Array, list[tuple[str, ...]]]:
+        """Design-based scores and half-widths of every model, from the anchors and ``more`` items of the reserve.
+
+        Also the flags, to which is added where the two disagree; anchors that may have leaked stand for themselves.
+        """
         reserve = self._reserve(more)
         items = reserve.items.pick(slice(0, more))
         missing = np.setdiff1d(items.ids, answers.items.ids)
@@ -236,9 +239,15 @@ class Condensation:
         further = answers.align(items.ids)
         same_questions(items, further.items, f"'{self.benchmark}'")
         made = TopUp.fit(self.anchors, self.sources.grades(), self.source_scores, reserve, more)
-        leaked = np.array(["odd-answers" in own for own in flags])
+        ahead = made.ahead(part.grades(), further.grades()) > MOST_AHEAD
+        own = [tuple(f for f in of_model if f not in self.source_flags) for of_model in flags]
+        flags = [
+            (*found, *(("anchors-differ",) if differ else ()), *self.source_flags)
+            for found, differ in zip(own, ahead, strict=True)
+        ]
+        leaked = ahead | np.array(["odd-answers" in found for found in own])
         score, se = made.predict(part.grades(), further.grades(), leaked)
-        return score, made.quantile(level) * se
+        return score, made.quantile(level) * se, flags
 
     def _subtasks(
         self, part: Responses, scores: Array, halves: Array, level: float

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from inspect import signature
 
 
 class DiscoError(Exception):
@@ -43,6 +44,12 @@ def some(ids: Iterable[object], limit: int = 3) -> str:
     shown = [str(i) for i in ids]
     rest = len(shown) - limit
     return ", ".join(shown[:limit]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def options_of(method: Callable[..., object]) -> str:
+    """The names of a method's options for a message: what it takes by name and has a default for."""
+    names = [p.name for p in signature(method).parameters.values() if p.default is not p.empty and p.name != "rng"]
+    return ", ".join(names) or "none"
 
 
 def unknown(kind: str, name: object, choices: Sequence[str]) -> str:

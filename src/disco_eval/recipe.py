@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import ValidationError
+from .errors import ValidationError, options_of
 from .predict import Assessment, Auto, ScoreModel, predictor
 from .responses import Responses
 from .select import Anchors, complete, selector
@@ -44,7 +44,10 @@ class Recipe:
         except TypeError as e:
             if "argument" not in str(e):
                 raise
-            raise ValidationError(f"selection '{self.select}' does not take these options: {e}") from None
+            raise ValidationError(
+                f"selection '{self.select}' does not take these options: {dict(self.select_options)}; it takes "
+                f"{options_of(selector(self.select))}"
+            ) from None
         model = predictor(self.predict, **self.predict_options).fit(source, anchors, for_model)
         return anchors, model
 

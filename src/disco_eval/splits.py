@@ -18,6 +18,7 @@ Array = NDArray[Any]
 
 TELLING = 300  # items, at most, by which copies of a model are told
 LEAST_ALIKE = 0.1  # of the models must err like another, for that to count as kinship
+FEWEST_GROUPS = 5  # of kin, for folds to keep them together; fewer where fewer folds are asked for
 LEAST_LEFT = 8  # models to learn from without the largest group, else it is not kept together
 
 
@@ -148,7 +149,7 @@ def folds(
     if by == "answers":
         if answers is None:
             raise DiscoError("folds by answers need the answers")
-        group = alike(models.ids, answers, len(models.ids) // n_folds)
+        group = alike(models.ids, answers, len(models.ids) // min(n_folds, FEWEST_GROUPS))
     else:
         group = models.ids if by == "none" else _groups(models, by)
     group = np.where(group == "", models.ids, group)
@@ -178,21 +179,22 @@ def telling_answers(responses: Responses) -> Array:
 def fold_groups(models: Models, n_folds: int, answers: Array | None = None) -> str:
     """Which kinship ``folds(by="auto")`` keeps together: ``"family"``, ``"base"``, ``"answers"`` or ``"none"``.
 
-    The first of family and base that is known for half of the models or more, has as many groups as there are folds,
-    and none that holds more than half of the models or leaves fewer than `LEAST_LEFT`: what is learned without it would
-    say little about what is learned with it. Where neither is, models whose ``answers`` (n_models, k)
-    err alike count as kin, if a tenth or more of the models have any.
+    The first of family and base that is known for half of the models or more, has `FEWEST_GROUPS` or more (with fewer
+    folds, as many as there are folds; with more folds than groups each group is one), and none that holds more than
+    half of the models or leaves fewer than `LEAST_LEFT`: what is learned without it would say little about what is
+    learned with it. Where neither is, models whose ``answers`` (n_models, k) err alike count as kin, if a tenth or
+    more of the models have any.
     """
-    n = len(models.ids)
+    n, fewest = len(models.ids), min(n_folds, FEWEST_GROUPS)
     for by in ("family", "base"):
         group = _groups(models, by)
         names, sizes = np.unique(group[group != ""], return_counts=True)
-        if len(names) >= n_folds and 2 * sizes.sum() >= n and sizes.max() <= min(n // 2, max(n - LEAST_LEFT, 1)):
+        if len(names) >= fewest and 2 * sizes.sum() >= n and sizes.max() <= min(n // 2, max(n - LEAST_LEFT, 1)):
             return by
     if answers is None:
         return "none"
-    names, sizes = np.unique(alike(models.ids, answers, n // n_folds), return_counts=True)
-    return "answers" if len(names) >= n_folds and sizes[sizes > 1].sum() >= LEAST_ALIKE * n else "none"
+    names, sizes = np.unique(alike(models.ids, answers, n // fewest), return_counts=True)
+    return "answers" if len(names) >= fewest and sizes[sizes > 1].sum() >= LEAST_ALIKE * n else "none"
 
 
 def kin(responses: Responses) -> Array:

@@ -14,6 +14,8 @@ from .select.reserve import Reserve
 
 Array = NDArray[Any]
 
+MOST_AHEAD = 2.33  # standard errors that the anchors may be ahead of the further items: 1 % of honest models are more
+
 
 @dataclass(frozen=True, eq=False)
 class TopUp:
@@ -59,6 +61,14 @@ class TopUp:
         from scipy.stats import t
 
         return float(t.ppf(0.5 + level / 2, self.n_drawn - 1))
+
+    def ahead(self, anchors: Array, further: Array) -> Array:
+        """By how many standard errors the anchors say a higher score than the further items do, (n_models,)."""
+        if self.first is None:
+            return np.zeros(len(anchors))
+        second, se = self.second.predict(np.concatenate([anchors, further], axis=1))
+        first, se_first = self.first.predict(anchors)
+        return np.asarray((first - second) / np.hypot(se_first, se))
 
     def predict(self, anchors: Array, further: Array, leaked: Array) -> tuple[Array, Array]:
         """Scores and standard errors, (n_models,), from grades on the anchors and on the further items.

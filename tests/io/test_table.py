@@ -212,3 +212,9 @@ def test_what_is_cut_as_it_should_be_is_not_refused(tmp_path):
     metadata = ",".join(f"c{k}" for k in range(25))
     with pytest.raises(FormatError, match="Name it with --column model=NAME"):
         read_table(csv(tmp_path, f"name,item,score,{metadata}\na,x,1{',1' * 25}\n"))
+
+
+def test_rows_of_other_items_are_shown_beside_those_asked_for(tmp_path):
+    (tmp_path / "a.csv").write_text("model,item,score\nm, q1,1\n")
+    with pytest.raises(FormatError, match="items asked for, such as q1, q2; its items are  q1"):
+        read_table(tmp_path / "a.csv", items=["q1", "q2"])

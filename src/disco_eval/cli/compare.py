@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Json, Level, keep_new, open_parts, print_json
+from .common import Json, Level, keep_new, open_parts, print_json, say
 
 if TYPE_CHECKING:
     from ..condensation import Condensation
@@ -65,6 +65,7 @@ def compare(
     )
     if out is not None:
         keep_new(out, "comparison", condensation=summary(c), comparison=asdict(found))
+        say(f"Report: {out / 'report.html'}")
     if as_json:
         print_json({"benchmark": c.benchmark, **asdict(found)})
     else:

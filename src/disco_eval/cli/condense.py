@@ -200,6 +200,7 @@ def _record(c: Condensation, out: Path) -> dict[str, Any]:
         "n_anchors": len(c.anchors),
         "n_sources": c.sources.n_models,
         "mae_pp": 100 * v.mae,
+        "mae_se_pp": 100 * v.mae_se,
         "direct_mae_pp": 100 * v.direct_mae,
         "half_width_90_pp": 100 * v.half_width(0.9),
         "grouped_by": v.grouped_by,
@@ -221,8 +222,9 @@ def _print(c: Condensation, out: Path) -> None:
     kept = {"none": "models", **KEPT_TOGETHER}[v.grouped_by]
     print(f"{out}: {len(c.anchors)} of {c.provenance['n_items']} items of '{c.benchmark}'")
     print(
-        f"Error on {kept} left out: {100 * v.mae:.2f} points on average, up to {100 * v.half_width(0.9):.1f} for 90 % "
-        f"of models; {v.direct_mae * 100:.2f} on average for as many random items."
+        f"Error on {kept} left out: {100 * v.mae:.2f} ± {100 * v.mae_se:.2f} points on average, up to "
+        f"{100 * v.half_width(0.9):.1f} for 90 % of models; {v.direct_mae * 100:.2f} on average for as many random "
+        "items."
     )
     if c.subtask_names:
         own = abs(v.subtask_error).mean(axis=0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Json, Level, More, keep_new, open_parts, print_json, print_table, read_names
+from .common import Json, Level, More, keep_new, open_parts, print_json, print_table, read_names, say
 
 MOST_COLUMNS = 6  # subtasks, up to which a table of several models has a column for each
 
@@ -69,6 +69,7 @@ def estimate(
     shown = list(estimates.values()) if wanted is None else [estimates[name] for name in wanted]
     if out is not None:
         keep_new(out, "estimates", condensation=summary(c), **estimates_record(c, shown, level))
+        say(f"Report: {out / 'report.html'}")
     if export is not None:
         _export(c, shown, export, dataset or c.benchmark)
     else:

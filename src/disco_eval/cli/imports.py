@@ -227,7 +227,13 @@ def _import(
         return
     there = f", {len(done.present)} were there already" if done.present else ""
     print(f"{out}: {len(done.added)} models added{there}; now {r!r}")
-    print(f"Next: disco condense {out} --out {out.stem}-100")
+    print(_next(out, r.n_items))
+
+
+def _next(out: Path, n_items: int) -> str:
+    """What to type next: 100 anchors, or a third of a benchmark that has hardly more items."""
+    n = 100 if n_items >= 300 else max(n_items // 3, 1)
+    return f"Next: disco condense {out} --out {out.stem}-{n}" + (f" --anchors {n}" if n != 100 else "")
 
 
 def _write(responses: Responses, out: Path, overwrite: bool, as_json: bool, float16: bool = False) -> None:
@@ -236,4 +242,4 @@ def _write(responses: Responses, out: Path, overwrite: bool, as_json: bool, floa
         print_json({"out": str(out), "n_models": responses.n_models, "n_items": responses.n_items})
     else:
         print(f"{out}: {responses!r}")
-        print(f"Next: disco condense {out} --out {out.stem}-100")
+        print(_next(out, responses.n_items))

@@ -64,9 +64,14 @@ def read_table(
     """
     frame = _rename(_read(Path(path)), dict(columns or {}), str(path))
     if items is not None:
-        frame = frame.filter(pl.col("item").is_in(np.asarray(items, dtype=str).tolist()))
+        wanted = np.asarray(items, dtype=str).tolist()
+        found, frame = frame["item"].unique(maintain_order=True), frame.filter(pl.col("item").is_in(wanted))
+        if frame.is_empty() and len(found):
+            raise FormatError(
+                f"'{path}' holds no rows of the items asked for, such as {some(wanted)}; its items are {some(found)}"
+            )
     if frame.is_empty():
-        raise FormatError(f"'{path}' holds no rows{' of the items asked for' if items is not None else ''}")
+        raise FormatError(f"'{path}' holds no rows")
     for name in ("model", "item"):
         if frame[name].null_count():
             raise ValidationError(f"'{path}': column '{name}' is empty in {frame[name].null_count()} rows")

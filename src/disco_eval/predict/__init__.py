@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import DiscoError, FormatError, unknown
+from ..errors import DiscoError, FormatError, options_of, unknown
 from .auto import Assessment, Auto
 from .base import ScoreModel
 from .direct import Direct, WeightedSum
@@ -65,8 +65,9 @@ def predictor(name: str, **options: Any) -> ScoreModel:
         raise DiscoError(unknown("prediction", name, list(PREDICTORS)))
     try:
         return PREDICTORS[name](**options)
-    except TypeError as e:
-        raise DiscoError(f"prediction '{name}' does not take these options: {options} ({e})") from None
+    except TypeError:
+        taken = options_of(PREDICTORS[name])
+        raise DiscoError(f"prediction '{name}' does not take these options: {options}; it takes {taken}") from None
 
 
 def restore(name: str, config: dict[str, Any], state: dict[str, Any], ids: Any) -> ScoreModel:

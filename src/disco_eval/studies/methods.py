@@ -217,6 +217,8 @@ def method(name: str) -> Method:
     known = _registry()
     if name not in known:
         left, _, right = name.partition("+")  # for the message alone
+        if not right and (left in SELECTORS or left in PREDICTORS):
+            raise DiscoError(f"'{name}' is half a method; write a selection and a prediction, such as auto+auto")
         if not right:
             raise DiscoError(unknown("method", name, ["pds+forest", "random+direct", "anchor_corr+gpirt", "ssepy"]))
         if left not in SELECTORS and left not in _SAME:
