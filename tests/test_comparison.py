@@ -93,6 +93,8 @@ def test_the_command_speaks_and_exits_by_the_verdict(small, tmp_path):
     undecided = disco(*args, "--margin", 0.01, cwd=tmp_path, status=None)
     assert undecided.returncode in (0, 3, 4)
     assert f"{names[1]} against {names[0]} on toy" in undecided.stdout
+    args = ("compare", "c", "r.npz", "r.npz", "--baseline-model", names[0], "--candidate-model", names[0])
+    assert f"{names[0]} (r.npz) against {names[0]} (r.npz) on toy" in disco(*args, cwd=tmp_path).stdout
 
 
 def test_where_no_pair_is_alike_the_survey_says_how_sure_one_can_be(tmp_path):

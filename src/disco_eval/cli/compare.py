@@ -69,8 +69,10 @@ def compare(
     if as_json:
         print_json({"benchmark": c.benchmark, **asdict(found)})
     else:
+        same = found.candidate == found.baseline  # two files may call their models the same
+        names = [f"{m} ({f})" if same else m for m, f in ((found.candidate, candidate), (found.baseline, baseline))]
         print(
-            f"{found.candidate} against {found.baseline} on {c.benchmark}: {100 * found.difference:+.2f} points "
+            f"{names[0]} against {names[1]} on {c.benchmark}: {100 * found.difference:+.2f} points "
             f"({100 * found.low:+.2f} to {100 * found.high:+.2f} at {100 * level:g} %)"
         )
         print(
