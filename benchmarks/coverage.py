@@ -58,8 +58,9 @@ def main() -> None:
     ap.add_argument("--splits", default="iid,family,top10,top30")
     ap.add_argument("--anchors", type=int, default=100)
     ap.add_argument("--repeat", type=int, default=1)
-    ap.add_argument("--leak", action="store_true")
-    ap.add_argument("--sure", action="store_true")
+    kind = ap.add_mutually_exclusive_group()
+    kind.add_argument("--leak", action="store_true")
+    kind.add_argument("--sure", action="store_true")
     args = ap.parse_args()
     r = open_answers(args.responses)
     if args.leak:

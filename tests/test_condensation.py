@@ -150,6 +150,7 @@ def test_from_disk_the_same(tmp_path):
             lambda: condense(population(), 5, select_options={"size": 3}),
             "options: {'size': 3}; it takes cost_power, budget",
         ),
+        (lambda: condense(population(), 5, select_options={"cost_power": "x"}), "{'cost_power': 'x'} .*; it takes"),
         (lambda: condense(population(), 5, predict_options={"trees": 3}), "prediction 'auto' does not take"),
     ],
 )

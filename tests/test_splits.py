@@ -207,6 +207,14 @@ def test_more_folds_than_families_leave_out_a_family_each():
     assert sorted(np.concatenate([out for _, out in parts]).tolist()) == list(range(44))
 
 
+def test_copies_stay_together_however_many_folds():
+    models, _, answers = near_duplicates(40, 1)
+    ids = np.append(models.ids, "copy")
+    both = np.concatenate([answers, answers[[7]]])
+    for _, out in splits.folds(Models(ids), 100, 0, "none", both):
+        assert (7 in out) == (40 in out)
+
+
 def test_what_is_no_sign_of_a_copy():
     """Models that fail everywhere, and answers that more than a fold of the models gave."""
     models = Models([f"m{k:02d}" for k in range(40)])

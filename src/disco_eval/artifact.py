@@ -331,8 +331,8 @@ def _between(record: dict[str, Any], name: str, low: float, high: float) -> floa
 
 
 def _of_shape(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array:
-    if name not in arrays or arrays[name].shape != shape:
-        raise FormatError(f"the saved array '{name}' is missing or has another shape than {shape}")
+    if name not in arrays or arrays[name].shape != shape or arrays[name].dtype.kind != "f":
+        raise FormatError(f"the saved array '{name}' is missing, or not of real numbers in the shape {shape}")
     return arrays[name]
 
 

@@ -49,7 +49,7 @@ FLAGS = {
     "anchors-differ": "its anchors say a higher score than the further items do, by more than chance explains: "
     "anchors may have leaked into its training data; the estimate rests on the further items",
     "few-sources": "the condensation learned from few source models; add more",
-    "alike-sources": "the source models are so alike that they say little about another kind of model; add other kinds",
+    "alike-sources": "the source models are so alike, or of so few families, that they tell little of others; add some",
     "no-gain": "on left-out source models the estimates were no better than the mean over as many random items: add "
     "source models, or take more anchors",
 }

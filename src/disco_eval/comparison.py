@@ -111,8 +111,10 @@ def compare(
     one, other = condensation.answers(baseline), condensation.answers(candidate)
     found = [assess(condensation.score_model, a) for a in (one, other)]
     estimated = float(np.diff([np.clip(f.score[0], 0, 1) for f in found])[0])
-    distance = float(_distances(one, other)[0, 0])
-    pairs = _pairs(condensation.validation, _distances(condensation.sources, condensation.sources))
+    sources = condensation.sources
+    soft = all(r.probs is not None for r in (one, other, sources))
+    distance = float(_distances(one, other, soft)[0, 0])
+    pairs = _pairs(condensation.validation, _distances(sources, sources, soft))
     share, half, n_pairs, typical = _calibrate(condensation.benchmark, pairs, distance, level, one.n_items)
     outside = [bool(condensation.validation.unusual(f)["outside-range"][0]) for f in found]
     far = bool(distance > pairs[2].max())
@@ -175,14 +177,15 @@ def _as_survey(
     return weight, own, max(float(c.validation.unseen(f)[0]) for f in found)
 
 
-def _distances(one: Responses, other: Responses) -> Array:
+def _distances(one: Responses, other: Responses, soft: bool) -> Array:
     """How far answers are apart, (n_models, n_models): root mean square over anchors, see `Comparison.distance`.
 
-    Probabilities say more of near duplicates than grades do. By themselves they mislead: models that hardly prefer any
-    choice are near each other in them whatever they get right.
+    With ``soft``, which needs probabilities on both sides, these count too. They say more of near duplicates than
+    grades do. By themselves they mislead: models that hardly prefer any choice are near each other in them whatever
+    they get right.
     """
     square = squared_distances(one.grades(), other.grades())
-    if one.probs is not None and other.probs is not None:
+    if soft:
         a, b = (np.asarray(r.outcomes(), dtype=np.float64).reshape(r.n_models, -1) for r in (one, other))
         square = (square + squared_distances(a, b)) / 2
     apart: Array = np.sqrt(square / one.n_items)

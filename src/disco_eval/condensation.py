@@ -245,9 +245,11 @@ class Condensation:
             (*found, *(("anchors-differ",) if differ else ()), *self.source_flags)
             for found, differ in zip(own, ahead, strict=True)
         ]
-        leaked = ahead | np.array(["odd-answers" in found for found in own])
-        score, se = made.predict(part.grades(), further.grades(), leaked)
-        return score, made.quantile(level) * se, flags
+        odd = np.array(["odd-answers" in found for found in own])
+        score, se = made.predict(part.grades(), further.grades(), odd | ahead)
+        with_anchors, _ = made.predict(part.grades(), further.grades(), odd)
+        half = np.hypot(made.quantile(level) * se, score - with_anchors)  # an honest model may be ahead by chance
+        return score, half, flags
 
     def _subtasks(
         self, part: Responses, scores: Array, halves: Array, level: float

@@ -42,10 +42,11 @@ class Recipe:
         try:
             anchors = self._choose(source, for_anchors)
         except TypeError as e:
-            if "argument" not in str(e):
+            if not self.select_options:
                 raise
+            why = "" if "unexpected keyword" in str(e) else f" ({e})"
             raise ValidationError(
-                f"selection '{self.select}' does not take these options: {dict(self.select_options)}; it takes "
+                f"selection '{self.select}' does not take these options: {dict(self.select_options)}{why}; it takes "
                 f"{options_of(selector(self.select))}"
             ) from None
         model = predictor(self.predict, **self.predict_options).fit(source, anchors, for_model)

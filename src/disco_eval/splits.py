@@ -19,6 +19,7 @@ Array = NDArray[Any]
 TELLING = 300  # items, at most, by which copies of a model are told
 LEAST_ALIKE = 0.1  # of the models must err like another, for that to count as kinship
 FEWEST_GROUPS = 5  # of kin, for folds to keep them together; fewer where fewer folds are asked for
+MOST_PARTS = 10  # of the models, of which one may be copies of one model
 LEAST_LEFT = 8  # models to learn from without the largest group, else it is not kept together
 
 
@@ -154,7 +155,7 @@ def folds(
         group = models.ids if by == "none" else _groups(models, by)
     group = np.where(group == "", models.ids, group)
     if answers is not None:
-        group = np.unique(group)[with_copies(group, answers, len(group) // n_folds)]
+        group = np.unique(group)[with_copies(group, answers, len(group) // min(n_folds, MOST_PARTS))]
     names, member = np.unique(group, return_inverse=True)
     fold_of = np.empty(len(names), dtype=np.int64)
     size = np.bincount(member)

@@ -63,9 +63,12 @@ class TopUp:
         return float(t.ppf(0.5 + level / 2, self.n_drawn - 1))
 
     def ahead(self, anchors: Array, further: Array) -> Array:
-        """By how many standard errors the anchors say a higher score than the further items do, (n_models,)."""
-        if self.first is None:
-            return np.zeros(len(anchors))
+        """By how many standard errors the anchors say a higher score than the further items do, (n_models,).
+
+        0 where there are fewer further items than anchors.
+        """
+        if self.first is None or further.shape[1] < anchors.shape[1]:
+            return np.zeros(len(anchors))  # fewer items do not overrule more
         second, se = self.second.predict(np.concatenate([anchors, further], axis=1))
         first, se_first = self.first.predict(anchors)
         return np.asarray((first - second) / np.hypot(se_first, se))

@@ -196,3 +196,31 @@ def test_anchors_not_drawn_by_chance_count_like_any_other():
 def test_switches_are_true_or_false(option):
     with pytest.raises(ValidationError, match="is true or false, got"):
         Auto(**option)
+
+
+def test_kinds_of_evidence_are_compared_in_units_of_what_honest_sources_show():
+    source = population(60, 80)
+    anchors = auto(source, 20, 0)
+    model = Auto().fit(source, anchors)
+    answers = source.pick(items=anchors.positions)
+    state = model.state()
+
+    def leak(*odd):
+        return Auto.restore(model.config(), {**state, "odd": np.array(odd)}, anchors.ids).assess(answers).leak
+
+    grades, label = leak(1.0, 1e3), leak(1e3, 1.0)
+    both = np.maximum(grades, label)
+    np.testing.assert_allclose(leak(1.0, 1.0)[both > 0], both[both > 0])
+    np.testing.assert_allclose(leak(2.0, 2.0), leak(1.0, 1.0) / 2)
+    assert (grades > 0).any()
+    assert np.abs(grades - label).max() > 0.1
+
+
+@pytest.mark.parametrize("parts", [{"likely": False}, {"likely": None}, {"soft": False}])
+def test_evidence_that_does_not_fit_the_rest_is_refused(parts):
+    source = population()
+    anchors = auto(source, 12, 0)
+    model = Auto().fit(source, anchors)
+    config = model.config()
+    with pytest.raises(FormatError):
+        Auto.restore({**config, "parts": {**config["parts"], **parts}}, model.state(), anchors.ids)

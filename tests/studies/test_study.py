@@ -159,6 +159,8 @@ def test_what_is_no_method_is_refused(r):
         method("pdss+forest")
     with pytest.raises(DiscoError, match=r"prediction 'florest' is not known\. Did you mean 'forest'"):
         method("pds+florest")
+    with pytest.raises(DiscoError, match="'auto' is half a method; write a selection and a prediction"):
+        method("auto")
     with pytest.raises(DiscoError, match="method 'nothing' is not known"):
         method("nothing")
     with pytest.raises(DiscoError, match=r"split 'idd' is not known\. Did you mean 'iid'"):

@@ -90,13 +90,16 @@ def compare(
 
 def _answers(c: Condensation, files: list[Path], name: str | None) -> Responses:
     """One side's answers to the anchors, from the file of every benchmark that was condensed."""
+    import numpy as np
+
     from ..errors import AlignmentError, some
 
-    found = open_parts(files, c.anchors.ids)
-    if len(found) > 1:
+    found = [(file, r) for file, r in open_parts(files, c.anchors.ids) if np.isin(r.items.ids, c.anchors.ids).any()]
+    if len(found) != 1:
         raise AlignmentError(
-            f"{some(files)} are no parts of the answers to the anchors of '{c.benchmark}', each of some items; give "
-            "one file, or one for each of the benchmarks that were condensed together"
+            f"{some(files)}: {'none' if not found else 'more than one'} of them holds the answers to the anchors of "
+            f"'{c.benchmark}', such as {some(c.anchors.ids)}; give one file, or one for each of the benchmarks that "
+            "were condensed together, named as then if they share names of items"
         )
     file, responses = found[0]
     return responses if name is None else responses.pick(models=responses.models.positions([name], f"'{file}'"))

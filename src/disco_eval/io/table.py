@@ -68,7 +68,8 @@ def read_table(
         found, frame = frame["item"].unique(maintain_order=True), frame.filter(pl.col("item").is_in(wanted))
         if frame.is_empty() and len(found):
             raise FormatError(
-                f"'{path}' holds no rows of the items asked for, such as {some(wanted)}; its items are {some(found)}"
+                f"'{path}' holds no rows of the items asked for, such as {some(wanted)}; its items are "
+                f"{some(found.drop_nulls()) or 'empty'}"
             )
     if frame.is_empty():
         raise FormatError(f"'{path}' holds no rows")

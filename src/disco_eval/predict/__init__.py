@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import DiscoError, FormatError, options_of, unknown
+from ..errors import DiscoError, FormatError, unknown
 from .auto import Assessment, Auto
 from .base import ScoreModel
 from .direct import Direct, WeightedSum
@@ -56,18 +56,17 @@ PREDICTORS: dict[str, Callable[..., ScoreModel]] = {
 def predictor(name: str, **options: Any) -> ScoreModel:
     """A new score model of a name; an unknown name or option raises DiscoError and says which there are.
 
-    ``auto`` takes ``guard`` and ``grades``, ``gp`` (auto without its guard) ``grades``; ``direct``, ``weighted_sum``
-    and ``lifelong`` nothing; ``pirt``, ``gpirt`` and ``ability_irt`` take ``n_dims``; the others are a `SignatureModel`
-    with that regressor and take ``parts``, ``n_components``, ``reduction`` (``pca`` or, with the extra, ``umap``) and
-    the regressor's own options (``k``, ``metric``, ``alpha``, ``n_trees``, ``epochs``).
+    ``auto`` takes ``guard``, ``grades`` and ``guess``, ``gp`` (auto without its guard) the last two; ``direct`` and
+    ``weighted_sum`` nothing, ``lifelong`` ``threshold``; ``pirt``, ``gpirt`` and ``ability_irt`` take ``n_dims``; the
+    others are a `SignatureModel` with that regressor and take ``parts``, ``n_components``, ``reduction`` (``pca`` or,
+    with the extra, ``umap``) and the regressor's own options (``k``, ``metric``, ``alpha``, ``n_trees``, ``epochs``).
     """
     if name not in PREDICTORS:
         raise DiscoError(unknown("prediction", name, list(PREDICTORS)))
     try:
         return PREDICTORS[name](**options)
-    except TypeError:
-        taken = options_of(PREDICTORS[name])
-        raise DiscoError(f"prediction '{name}' does not take these options: {options}; it takes {taken}") from None
+    except TypeError as e:
+        raise DiscoError(f"prediction '{name}' does not take these options: {options} ({e})") from None
 
 
 def restore(name: str, config: dict[str, Any], state: dict[str, Any], ids: Any) -> ScoreModel:

@@ -237,7 +237,9 @@ class Auto:
         model._processes = [GaussianProcess(**_part(state, f"process{i}", GaussianProcess.shapes())) for i in range(n)]
         model._line = AbilityLine(**_part(state, "line", {"easiness": (len(ids),), "curve": (None,), "line": (2,)}))
         model._leakage = _restored_leakage(state, "leakage", n_anchors, distance, weighted)
-        likely = "likely" in parts and bool(parts["likely"])  # from format 9 on
+        likely = "likely" in parts and bool(parts["likely"])  # from format 9 on, with probabilities
+        if likely != ("odd" in state) or (likely and not parts["soft"]):
+            raise FormatError("the saved score model 'auto' makes no sense: what tells of leaked anchors does not fit")
         model._likely = _restored_leakage(state, "likely", n_anchors, True, True) if likely else None
         model._odd = need(state, "odd", (2,)) if likely else np.ones(1)
         has_survey = bool(config["parts"]["survey"])
