@@ -253,9 +253,8 @@ def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subta
 
 
 def _kept_together(checked: dict[str, Any]) -> str:
-    by: str = _field(checked, "grouped_by", str)
-    if by not in ("none", *KEPT_TOGETHER):
-        raise FormatError(f"{JSON} has grouped_by='{by}', expected one of {', '.join(('none', *KEPT_TOGETHER))}")
+    if (by := str(_field(checked, "grouped_by", str))) not in (known := ("none", *KEPT_TOGETHER)):
+        raise FormatError(f"{JSON} has grouped_by='{by}', expected one of {', '.join(known)}")
     return by
 
 

@@ -94,8 +94,9 @@ def compare(
     that answer alike differ little. Difference and interval are therefore calibrated on pairs of source models at about
     the same distance, both left out of the condensation that estimated them; what that takes off the difference is
     added to the interval, since these two may be no such pair. At ``level`` 0.9 each side is wrong for about 5 % of
-    pairs. As far as the two estimates are those of a survey (one model is at the edge of the sources' range or
-    outside), so are the difference and its interval, and wholly where the two are further apart than any pair.
+    pairs like those of the sources; variants that can only get worse have lost more than it says somewhat more often
+    (``docs/theory``). As far as the two estimates are those of a survey (one model is at the edge of the sources'
+    range or outside), so are the difference and its interval, and wholly where the two are further apart than any pair.
     The survey's interval comes in too where the anchors cannot tell whether a model is like the sources
     (`CrossValidation.half_widths`).
 
