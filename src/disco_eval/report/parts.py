@@ -272,8 +272,10 @@ def cost_fact(about: dict[str, Any]) -> Fact:
 def error_fact(about: dict[str, Any]) -> Fact:
     """How far estimates of left-out source models were off."""
     kept = KEPT_TOGETHER.get(about["grouped_by"], "models")
+    other = f" (± {about['mae_se_pp']:.2f} with other anchors)" if "mae_se_pp" in about else ""  # older records lack it
     words = (
-        f"on average, on source models left out ({kept} at a time). As many random items: {about['direct_mae_pp']:.2f}."
+        f"on average{other}, on source models left out ({kept} at a time). As many random items: "
+        f"{about['direct_mae_pp']:.2f}."
     )
     return Fact("How far off?", f"{about['mae_pp']:.2f} points", words)
 

@@ -69,6 +69,7 @@ def summary(c: Condensation) -> dict[str, Any]:
         "n_items": c.provenance.get("n_items"),
         "n_sources": c.sources.n_models,
         "mae_pp": 100 * v.mae,
+        "mae_se_pp": 100 * v.mae_se,
         "direct_mae_pp": 100 * v.direct_mae,
         "half_width_90_pp": 100 * v.half_width(0.9),
         "grouped_by": v.grouped_by,
