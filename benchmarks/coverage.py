@@ -1,12 +1,13 @@
 """Errors, interval coverage and alarms of the default on real responses, by split.
 
 python benchmarks/coverage.py RESPONSES.npz [--splits iid,family,top10,top30] [--anchors 100] [--repeat 1]
-    [--leak | --sure]
+    [--leak | --sure] [--more 0]
 
 Every target is estimated by a condensation of the sources alone. Coverage is the share of targets whose true score lies
 in the interval; width is in points. With --leak, 30 % of every target's anchors are also made right at random, and the
 share flagged "odd-answers" is shown against the share among the honest answers (grades only). With --sure the same with
-probabilities: the leaked model gives 0.97 to the label.
+probabilities: the leaked model gives 0.97 to the label. With --more N the leaked and the honest answers to N further
+items are taken into account too, and "either" counts models flagged "odd-answers" or "anchors-differ".
 """
 
 import argparse
@@ -36,9 +37,9 @@ def cells(r, split, repeat):
             yield np.flatnonzero(~out), np.flatnonzero(out), 10 * seed + f
 
 
-def leak(answers, rng, sure):
-    """Answers to the anchors, 30 % of them at random made right."""
-    items = [rng.choice(answers.n_items, round(0.3 * answers.n_items), replace=False) for _ in answers.models.ids]
+def leak(answers, n_anchors, rng, sure):
+    """Answers to the anchors, which come first, 30 % of them at random made right, and to further items."""
+    items = [rng.choice(n_anchors, round(0.3 * n_anchors), replace=False) for _ in answers.models.ids]
     if not sure:
         right = np.array(answers.correct)
         for row, known in zip(right, items, strict=True):
@@ -61,19 +62,23 @@ def main() -> None:
     kind = ap.add_mutually_exclusive_group()
     kind.add_argument("--leak", action="store_true")
     kind.add_argument("--sure", action="store_true")
+    ap.add_argument("--more", type=int, default=0)
     args = ap.parse_args()
     r = open_answers(args.responses)
     if args.leak:
         r = Responses.from_correct(r.models, r.items, r.load().correct)
     for split in args.splits.split(","):
-        rows, leaked = [], []
+        rows, honest, leaked = [], [], []
         for source, target, seed in cells(r, split, args.repeat):
             c = de.condense(r.pick(models=source), args.anchors, rng=seed, curve=False)
             answers = r.pick(models=target)
             by_level = [c.estimate(answers, level) for level in (0.8, 0.9, 0.95)]
             rows.extend(zip(answers.scores(), *by_level, strict=True))
             if args.leak or args.sure:
-                leaked.extend(c.estimate(leak(c.answers(answers).load(), np.random.default_rng(seed), args.sure)))
+                asked = answers.align(c.asked(args.more).ids).load()
+                known = leak(asked, args.anchors, np.random.default_rng(seed), args.sure)
+                leaked.extend(c.estimate(known, more=args.more))
+                honest.extend(c.estimate(asked, more=args.more))
         shown = [f"{split}: {len(rows)} targets, MAE {100 * np.mean([abs(e[1].score - e[0]) for e in rows]):.2f}"]
         for k, level in enumerate((80, 90, 95), 1):
             held = np.mean([e[k].low <= e[0] <= e[k].high for e in rows])
@@ -82,6 +87,11 @@ def main() -> None:
         shown.extend(f"{flag} {100 * np.mean([flag in e[1].flags for e in rows]):.0f} %" for flag in flags)
         if leaked:
             shown.append(f"leaked: odd-answers {100 * np.mean(['odd-answers' in e.flags for e in leaked]):.0f} %")
+        if leaked and args.more:
+            differ = 100 * np.mean(["anchors-differ" in e.flags for e in leaked])
+            both = {"anchors-differ", "odd-answers"}
+            either = [100 * np.mean([bool(both & set(e.flags)) for e in part]) for part in (leaked, honest)]
+            shown.append(f"anchors-differ {differ:.0f} %, either {either[0]:.0f} % (honest {either[1]:.0f} %)")
         print(" | ".join(shown), flush=True)
 
 

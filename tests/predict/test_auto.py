@@ -216,11 +216,12 @@ def test_kinds_of_evidence_are_compared_in_units_of_what_honest_sources_show():
     assert np.abs(grades - label).max() > 0.1
 
 
-@pytest.mark.parametrize("parts", [{"likely": False}, {"likely": None}, {"soft": False}])
-def test_evidence_that_does_not_fit_the_rest_is_refused(parts):
+def test_evidence_that_does_not_fit_the_rest_is_refused():
     source = population()
     anchors = auto(source, 12, 0)
-    model = Auto().fit(source, anchors)
-    config = model.config()
-    with pytest.raises(FormatError):
-        Auto.restore({**config, "parts": {**config["parts"], **parts}}, model.state(), anchors.ids)
+    soft, hard = Auto().fit(source, anchors), Auto(grades=True).fit(source, anchors)
+    added = {k: v for k, v in soft.state().items() if k == "odd" or k.startswith("likely.")}
+    for model, likely, more in ((soft, False, {}), (soft, None, {}), (hard, True, {}), (hard, True, added)):
+        config = {**model.config(), "parts": {**model.config()["parts"], "likely": likely}}
+        with pytest.raises(FormatError, match="what tells of leaked anchors does not fit"):
+            Auto.restore(config, {**model.state(), **more}, anchors.ids)
