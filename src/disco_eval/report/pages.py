@@ -183,7 +183,8 @@ def comparison_page(about: dict[str, Any]) -> Page:
     more = f" {rest} would decide." if verdict == "undecided" else ""
     lead = _VERDICTS[verdict] + more if verdict else "The difference of their scores on the whole benchmark."
     sure = (
-        f"interval. Calibrated on {found['n_pairs']} pairs of left-out source models about as far apart as these two."
+        f"interval. Calibrated on {found['n_pairs']} pairs of left-out source models, {found['pair_distance']:.2f} "
+        f"apart; these two are {found['distance']:.2f} apart."
     )
     if found.get("unlike"):
         sure = f"interval. {UNLIKE}"
