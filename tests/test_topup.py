@@ -71,15 +71,30 @@ def test_more_items_sharpen_it():
     assert width[0] > width[1] > width[2]
 
 
-def test_all_items_asked_leave_no_doubt():
+@pytest.mark.parametrize("select", ["auto", "pds"])
+def test_all_items_asked_leave_no_doubt(select):
+    """Where anchors and further items are the whole benchmark, the score is known, whatever the weights."""
     r = population(30, 60, graded=True)
-    anchors = selector("pds")(r, 20, 0)
-    reserve = draw_reserve(r, anchors, 10_000)
-    assert len(reserve) == 40
-    made = TopUp.fit(anchors, r.grades(anchors.positions), r.scores(), reserve, 40)
+    weight = np.random.default_rng(0).uniform(0.2, 2.0, 60)
+    r = Responses.from_correct(r.models, Items(r.items.ids, weight=weight), np.asarray(r.correct))
+    c = condense(r, 20, select=select, predict="auto", rng=0, curve=False)
     new = strangers(r, 5)
-    score, _ = made.predict(new.grades(anchors.positions), new.align(reserve.items.ids).grades(), np.zeros(5, bool))
-    np.testing.assert_allclose(score, new.scores(), atol=0.03)  # weights differ, so shares are not quite the weights
+    for e, truth in zip(c.estimate(new, more=40), new.scores(), strict=True):
+        assert (e.low, e.score, e.high) == pytest.approx([truth] * 3, abs=1e-6)
+        assert e.more == 40
+    assert all(e.high - e.low > 0.01 for e in c.estimate(new, more=39))
+
+
+def test_the_less_is_left_the_less_the_anchors_count():
+    """The second estimate is from all but a few of the items that are no anchors: it errs by hardly anything."""
+    r = population(60, 100, graded=True)
+    anchors = selector("auto")(r, 20, 0)
+    reserve = draw_reserve(r, anchors, 10_000)
+    share = [
+        TopUp.fit(anchors, r.grades(anchors.positions), r.scores(), reserve, more).share for more in (20, 60, 79, 80)
+    ]
+    assert share == sorted(share, reverse=True)
+    assert share[2] < 0.01
 
 
 def test_leaked_anchors_count_for_themselves_only():

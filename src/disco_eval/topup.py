@@ -26,7 +26,7 @@ class TopUp:
     further items, drawn from what the anchors left. They are mixed by the numbers of items that they rest on, never
     by what the model answered. The second holds for any model. The first does where the anchors are drawn blindly
     (`stratified`); those of `auto` are picked from among those drawn, and what bias that leaves is measured
-    (``docs/theory/more-items.md``).
+    (``docs/theory/more-items.md``). Where the further items are all that the anchors left, nothing is estimated.
 
     Attributes
     ----------
@@ -34,12 +34,15 @@ class TopUp:
     second : from the further items, with the anchors standing for themselves.
     share : of the first in the mixture.
     n_drawn : items drawn by chance on which the estimate rests, for Student's t.
+    whole : share of the score of every item, (n_anchors + more,), where that is all of them and the score is known;
+        else None.
     """
 
     first: Survey | None
     second: Survey
     share: float
     n_drawn: int
+    whole: Array | None = None
 
     @classmethod
     def fit(cls, anchors: Anchors, grades: Array, scores: Array, reserve: Reserve, more: int) -> TopUp:
@@ -48,13 +51,15 @@ class TopUp:
         k = len(anchors)
         chance = np.concatenate([np.ones(k), np.minimum(reserve.chance[:more] * more / len(reserve), 1 - 1e-9)])
         both = np.concatenate([grades, reserve.grades[:, :more]], axis=1)
-        second = Survey.fit(both, scores, reserve.shares[: k + more], chance, reserve.n_items)
+        shares = reserve.shares[: k + more]
+        whole = shares if (shares > 0).sum() == reserve.n_items else None
+        second = Survey.fit(both, scores, shares, chance, reserve.n_items)
         by_chance = int((anchors.chance < 1).sum())
         if by_chance < FEWEST:
-            return cls(None, second, 0.0, more)
-        first = Survey.fit(grades, scores, reserve.shares[:k], anchors.chance, reserve.n_items)
-        worth = [1 / (s.size[0] ** 2 * float(s.shares @ s.shares)) for s in (first, second)]
-        return cls(first, second, worth[0] / sum(worth), by_chance + more)
+            return cls(None, second, 0.0, more, whole)
+        first = Survey.fit(grades, scores, shares[:k], anchors.chance, reserve.n_items)
+        errs = [s.size[0] ** 2 * float(s.shares @ s.shares) * _left(s) for s in (first, second)]
+        return cls(first, second, errs[1] / sum(errs), by_chance + more, whole)
 
     def quantile(self, level: float) -> float:
         """Standard errors on either side of the estimate that make an interval of this level."""
@@ -78,9 +83,17 @@ class TopUp:
 
         ``leaked`` (n_models,) is true where the anchors are suspect; they then stand for themselves only.
         """
-        second, se = self.second.predict(np.concatenate([anchors, further], axis=1))
+        both = np.concatenate([anchors, further], axis=1)
+        if self.whole is not None:
+            return both @ self.whole, np.zeros(len(both))
+        second, se = self.second.predict(both)
         if self.first is None:
             return second, se
         first, se_first = self.first.predict(anchors)
         share = np.where(leaked, 0.0, self.share)
         return share * first + (1 - share) * second, np.sqrt((share * se_first) ** 2 + ((1 - share) * se) ** 2)
+
+
+def _left(survey: Survey) -> float:
+    """Share of the items to estimate that were not drawn: where that is small, the drawn ones leave little open."""
+    return max(1 - len(survey.drawn) / float(survey.size[1]), 1e-9)

@@ -104,10 +104,11 @@ def _watch(path: Path, about: dict[str, Any]) -> Page:
         Fact(
             "Where is it now?", f"{last.estimate:.1f} %", f"at {last.model}: {last.low:.1f} to {last.high:.1f}, {span}."
         ),
-        Fact("Best so far", f"{best.estimate:.1f} %", f"at {best.model}: {best.low:.1f} to {best.high:.1f}."),
+        Fact("Best so far", f"{best.estimate:.1f} %",
+             f"at {best.model}: {best.low:.1f} to {best.high:.1f}.{_of_many(found)}"),
         Fact("How sure?", f"± {np.mean([(e.high - e.low) / 2 for e in found]):.1f} points", f"is the mean {span}."),
         *([parts.cost_fact(made)] if made else []),
-    ]
+    ]  # fmt: skip
     benchmark = made["benchmark"] if made else "the benchmark"
     taken = f" from {made['n_anchors']} items each" if made else ""
     return Page(
@@ -137,7 +138,7 @@ def estimates_page(about: dict[str, Any]) -> Page:
     facts = [
         Fact("What was predicted?" if len(found) == 1 else "Best of them", f"{best.estimate:.1f} %",
              f"estimated for {best.model} on all {parts.count_of(made['n_items'])} items."),
-        Fact("How sure?", f"{best.low:.1f} to {best.high:.1f}", f"is its {span}."),
+        Fact("How sure?", f"{best.low:.1f} to {best.high:.1f}", f"is its {span}.{_of_many(found)}"),
         parts.error_fact(made),
         parts.cost_fact(made),
     ]  # fmt: skip
@@ -154,6 +155,11 @@ def estimates_page(about: dict[str, Any]) -> Page:
         about["command"],
         MADE_BY,
     )
+
+
+def _of_many(found: list[Estimated]) -> str:
+    """What the highest of several estimates is not."""
+    return f" The highest of {len(found)} estimates owes part of its lead to chance." if len(found) > 1 else ""
 
 
 def _best_first(estimates: list[dict[str, Any]]) -> list[dict[str, Any]]:
