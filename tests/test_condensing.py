@@ -276,6 +276,33 @@ def test_an_update_keeps_the_anchors_and_learns_from_all(tmp_path):
     assert "--update keeps the anchors" in line.stderr
 
 
+def many_sided(n_models: int, n_items: int, seed: int) -> Responses:
+    """Models that are good at different things: what an item tells of one says little of another."""
+    rng = np.random.default_rng(seed)
+    able, asks = rng.normal(size=(n_models, 6)), 0.7 * rng.normal(size=(6, n_items))
+    asks[0] = np.abs(asks[0])
+    grades = rng.random((n_models, n_items)) < 1 / (1 + np.exp(-1.5 * (able @ asks + rng.normal(size=n_items))))
+    models = Models([f"m{i}" for i in range(n_models)])
+    return Responses.from_correct(models, Items([f"i{k}" for k in range(n_items)]), grades.astype(np.float32))
+
+
+def test_intervals_after_an_update_are_those_of_its_own_anchors():
+    """In the folds the first models choose and all teach, as they do in an update: intervals hold, and are no wider."""
+    wide, held = [], []
+    for seed in range(2):
+        r = many_sided(160, 1500, seed)
+        known, new = r.pick(models=slice(0, 120)), r.pick(models=slice(120, 160))
+        first = condense(known.pick(models=slice(0, 25)), 60, rng=seed, curve=False)
+        larger, fresh = update(first, known, rng=seed, curve=False), condense(known, 60, rng=seed, curve=False)
+        again = update(larger, known, rng=seed, curve=False)  # who chose is known still
+        np.testing.assert_array_equal(again.validation.estimate, larger.validation.estimate)
+        estimates = [c.estimate(new) for c in (larger, fresh)]
+        wide.append([np.mean([e.high - e.low for e in each]) for each in estimates])
+        held += [e.low <= t <= e.high for e, t in zip(estimates[0], new.scores(), strict=True)]
+    assert np.divide(*np.mean(wide, axis=0)) < 1.25  # 1.5 where all models of a fold choose
+    assert np.mean(held) > 0.85
+
+
 def test_an_update_uses_the_same_recipe():
     everyone = population(60, 120)
     few = everyone.pick(models=slice(0, 40))

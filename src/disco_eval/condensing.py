@@ -92,8 +92,8 @@ def update(
     """Learn from more source models without changing the anchors: what was evaluated stays good.
 
     The score model is fitted anew to all models in ``responses``: those of the condensation and the new ones, with
-    answers to the whole benchmark. The expected error is that of the same procedure, anchors chosen anew in every
-    fold, since these anchors have seen the old models.
+    answers to the whole benchmark. The expected error is that of the same procedure: in every fold anchors are chosen
+    anew by those of the first models that are not left out, and all that are not left out teach.
 
     Raises AlignmentError where ``responses`` lack a source model, or are answers to other items.
     """
@@ -109,8 +109,13 @@ def update(
     at = responses.items.positions(condensation.anchors.ids)
     same_questions(condensation.items, responses.items.pick(at), f"'{condensation.benchmark}'")
     kept = replace(condensation, anchors=replace(condensation.anchors, positions=at))
-    recipe = Recipe.of(kept.provenance, len(at))
+    recipe = replace(Recipe.of(kept.provenance, len(at)), chosen_by=frozenset(_choosers(condensation)))
     return _make(responses, recipe, kept, condensation.benchmark, _Run(n_folds, curve, relatives, rng, progress))
+
+
+def _choosers(c: Condensation) -> list[str]:
+    """The source models that chose the anchors; all of them, where an old version did not note who came later."""
+    return list(c.provenance.get("anchors_by") or c.sources.models.ids.tolist())
 
 
 class _Run:
@@ -226,6 +231,7 @@ def _provenance(
         **({"mixed": True} if recipe.mixed else {}),
         **({"cost": known_cost} if known_cost else {}),
         **({"anchors_of": old.provenance.get("anchors_of", old.provenance.get("created"))} if old else {}),
+        **({"anchors_by": _choosers(old)} if old else {}),
         **({"responses": responses.provenance} if responses.provenance else {}),
     }
 

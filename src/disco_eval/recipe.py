@@ -17,10 +17,15 @@ from .select.disagreement import share_pass
 
 Array = NDArray[Any]
 
+FEWEST_CHOOSERS = 5
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to choose anchors and fit a score model: done once for all sources and once without each fold."""
+    """How to choose anchors and fit a score model: done once for all sources and once without each fold.
+
+    ``chosen_by`` are the source models that choose the anchors, where others came later and only teach; None for all.
+    """
 
     n_anchors: int
     select: str
@@ -28,6 +33,7 @@ class Recipe:
     select_options: Mapping[str, Any] = field(default_factory=dict)
     predict_options: Mapping[str, Any] = field(default_factory=dict)
     mixed: bool = False
+    chosen_by: frozenset[str] | None = None
 
     @classmethod
     def of(cls, provenance: Mapping[str, Any], n_anchors: int) -> Recipe:
@@ -40,7 +46,7 @@ class Recipe:
         """Anchors chosen, and a score model fitted, on these source models."""
         for_anchors, for_model = rng.spawn(2)
         try:
-            anchors = self._choose(source, for_anchors)
+            anchors = self._choose(self._choosers(source), for_anchors)
         except TypeError as e:
             if not self.select_options:
                 raise
@@ -51,6 +57,13 @@ class Recipe:
             ) from None
         model = predictor(self.predict, **self.predict_options).fit(source, anchors, for_model)
         return anchors, model
+
+    def _choosers(self, source: Responses) -> Responses:
+        """Those of these source models that choose; all, where a fold holds hardly any that should."""
+        if self.chosen_by is None:
+            return source
+        choose = np.isin(source.models.ids, list(self.chosen_by))
+        return source.pick(models=choose) if choose.sum() >= FEWEST_CHOOSERS else source
 
     def _choose(self, source: Responses, rng: np.random.Generator) -> Anchors:
         if not self.mixed:
@@ -67,7 +80,8 @@ class Recipe:
 
     def share(self, responses: Responses, parts: list[tuple[Array, Array]]) -> list[dict[Hashable, Any]]:
         """What all folds need and one pass over the responses can make, one entry a fold; see `select.share_pass`."""
-        if self.select not in ("pds", "jsd") or self.select_options.get("committee_size") is not None:
+        alone = self.chosen_by is not None or self.select_options.get("committee_size") is not None
+        if alone or self.select not in ("pds", "jsd"):
             return [{} for _ in parts]
         part = np.empty(responses.n_models, dtype=np.int64)
         for k, (_, left_out) in enumerate(parts):
