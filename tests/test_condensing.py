@@ -289,7 +289,7 @@ def many_sided(n_models: int, n_items: int, seed: int) -> Responses:
 def test_intervals_after_an_update_are_those_of_its_own_anchors():
     """In the folds the first models choose and all teach, as they do in an update: intervals hold, and are no wider."""
     wide, held = [], []
-    for seed in range(2):
+    for seed in range(4):
         r = many_sided(160, 1500, seed)
         known, new = r.pick(models=slice(0, 120)), r.pick(models=slice(120, 160))
         first = condense(known.pick(models=slice(0, 25)), 60, rng=seed, curve=False)
@@ -299,8 +299,8 @@ def test_intervals_after_an_update_are_those_of_its_own_anchors():
         estimates = [c.estimate(new) for c in (larger, fresh)]
         wide.append([np.mean([e.high - e.low for e in each]) for each in estimates])
         held += [e.low <= t <= e.high for e, t in zip(estimates[0], new.scores(), strict=True)]
-    assert np.divide(*np.mean(wide, axis=0)) < 1.25  # 1.5 where all models of a fold choose
-    assert np.mean(held) > 0.85
+    assert np.divide(*np.mean(wide, axis=0)) < 1.4  # 1.7 where all models of a fold choose
+    assert 0.85 < np.mean(held) < 0.97
 
 
 def test_an_update_uses_the_same_recipe():
