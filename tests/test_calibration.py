@@ -164,6 +164,9 @@ def test_alike_and_few_sources_are_named():
     same = Responses.from_correct([f"c{i}" for i in range(40)], r.items, copies)
     assert effective_number(same.grades()) == pytest.approx(4, abs=0.5)
     assert 20 < effective_number(r.grades()) <= 40
+    for n in (3, 40, 400):  # one model under many names, also where sums round
+        assert effective_number(np.repeat(r.grades()[:1], n, axis=0)) == 1
+        assert effective_number(np.full((n, 100), 0.3)) == 1
     few = condense(r.pick(models=np.arange(12)), 20, rng=0, n_folds=3)
     assert "few-sources" in few.source_flags
     assert set(few.source_flags) <= set(OF_SOURCES) <= set(FLAGS)

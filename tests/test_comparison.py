@@ -1,4 +1,5 @@
 import json
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -115,9 +116,35 @@ def test_where_no_pair_is_alike_the_survey_says_how_sure_one_can_be(tmp_path):
     c.save(tmp_path / "c")
     write_npz(good, tmp_path / "a.npz")
     write_npz(broken, tmp_path / "b.npz")
-    assert "rest on the anchors as a survey of both" in disco("compare", "c", "a.npz", "b.npz", cwd=tmp_path).stdout
+    said = disco("compare", "c", "a.npz", "b.npz", "--out", "report", cwd=tmp_path).stdout
+    line = "The candidate is outside the sources' range: difference and interval rest on what the anchors say"
+    assert line in said
+    assert line in unescape((tmp_path / "report" / "report.html").read_text())
     refusal = disco("compare", "c", "a.npz", "b.npz", "--margin", "-1", cwd=tmp_path, status=2).stderr
     assert "--margin is a drop in points" in refusal
+
+
+def test_a_candidate_that_may_have_seen_the_anchors_does_not_pass_unnoticed(tmp_path):
+    r = population(160, 400, graded=True, seed=3)
+    source = np.arange(160) % 2 == 0
+    c = condense(r.pick(models=source), 40, rng=0, curve=False)
+    new = r.pick(models=~source)
+    k = int(np.argsort(new.scores())[20])
+    right = np.array(new.correct[[k]])
+    right[:, r.items.positions(c.anchors.ids)[::2]] = 1
+    honest = Responses.from_correct(["honest"], r.items, np.array(new.correct[[k]]))
+    leaked = Responses.from_correct(["leaked"], r.items, right)
+    found = compare(c, honest, leaked, margin=0.02)
+    assert found.verdict == "passes"
+    assert found.baseline_flags == ()
+    assert "odd-answers" in found.candidate_flags
+    assert any(line.startswith("The candidate is flagged odd-answers: ") for line in found.warnings)
+    c.save(tmp_path / "c")
+    write_npz(honest, tmp_path / "a.npz")
+    write_npz(leaked, tmp_path / "b.npz")
+    said = disco("compare", "c", "a.npz", "b.npz", "--margin", 2, "--out", "report", cwd=tmp_path)
+    for text in (said.stdout, (tmp_path / "report" / "report.html").read_text()):
+        assert "The candidate is flagged odd-answers" in text
 
 
 def test_older_formats_compare_by_pairs_alone_and_do_not_say_otherwise():
@@ -147,6 +174,19 @@ def test_flat_probabilities_are_not_taken_for_likeness():
     assert found.low <= float(variant.scores()[0] - original.scores()[0]) <= found.high
     strangers = compare(c, original, mixed.pick(models=[44]))
     assert found.high - found.low < 0.6 * (strangers.high - strangers.low)
+
+
+def test_calibration_moves_two_models_apart_only_where_probabilities_were_learned_from():
+    """The same answers, surer: nothing for a score model of grades, something for one of probabilities."""
+    r = population(60, 300, seed=1)
+    known, one = r.pick(models=np.arange(60) != 30), r.pick(models=[30])
+    sharp = np.asarray(one.probs) ** 3
+    surer = Responses.from_probs(Models(["surer"]), one.items, sharp / sharp.sum(axis=2, keepdims=True))
+    np.testing.assert_array_equal(surer.grades(), one.grades())
+    by_grades = condense(known, 60, rng=0, n_folds=4, curve=False, predict_options={"grades": True})
+    found = compare(by_grades, one, surer)
+    assert (found.distance, found.difference) == (0, 0)
+    assert compare(condense(known, 60, rng=0, n_folds=4, curve=False), one, surer).distance > 0.05
 
 
 def test_nearer_than_any_pair_the_interval_is_nearly_a_survey_s():

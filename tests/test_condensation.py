@@ -31,6 +31,20 @@ def test_estimates_come_with_names_intervals_and_neighbours(small):
         assert e.model in str(e)
 
 
+def test_a_source_is_known_by_its_name_and_its_answers(small):
+    """Names such as checkpoint-1000 come again; a source run again may differ on an anchor."""
+    r = population()
+    at = r.items.positions(small.anchors.ids)
+    names = r.models.ids
+    swapped = Responses(Models([names[23], names[0]]), r.items, r.correct[[0, 23]], r.probs[[0, 23]])
+    again = np.array(r.correct[[0]])
+    again[0, at[0]] += 0.5
+    again = Responses(Models([names[0]]), r.items, again, r.probs[[0]])
+    assert np.abs(r.grades(at)[0] - r.grades(at)[23]).mean() > 0.05
+    assert not any("source-model" in e.flags for e in small.estimate(swapped))
+    assert "source-model" in small.estimate(again)[0].flags
+
+
 def test_models_that_are_no_sources_are_not_flagged(small):
     r = population(6, 60, seed=0)
     other = Responses(Models([f"new-{i}" for i in range(6)]), r.items, r.correct, r.probs)

@@ -60,6 +60,7 @@ def test_condensing_your_own_benchmark_runs(tmp_path):
     r = population(40, 60, graded=True)
     write_table(r.pick(models=np.arange(39)), tmp_path / "answers.csv")
     write_npz(r.pick(models=[39]), tmp_path / "new-model.npz")
+    write_table(r.pick(models=[39]), tmp_path / "more.csv")
     header, _, rest = (tmp_path / "answers.csv").read_text().partition("\n")
     names = {"model": "llm", "item": "question", "score": "acc"}
     (tmp_path / "answers.csv").write_text(",".join(names.get(c, c) for c in header.split(",")) + "\n" + rest)

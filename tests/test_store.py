@@ -281,6 +281,10 @@ def test_what_does_not_fit_is_not_appended(tmp_path):
         append_models(r, tmp_path / "s.zarr")
     with pytest.raises(AlignmentError, match="1 of 50 items are not in the responses"):
         append_models(more.pick(items=np.arange(49)), tmp_path / "s.zarr")
+    label = np.where(np.arange(50) < 2, (more.items.label + 1) % 4, more.items.label)
+    moved = Items(more.items.ids, n_choices=more.items.n_choices, label=label)
+    with pytest.raises(AlignmentError, match="2 items have another right choice"):
+        append_models(Responses.from_probs(more.models, moved, more.probs), tmp_path / "s.zarr")
     other = Items(more.items.ids, digest=["x"] * 50, n_choices=more.items.n_choices, label=more.items.label)
     with pytest.raises(AlignmentError, match="50 items have another prompt"):
         append_models(Responses(more.models, other, more.correct, more.probs), tmp_path / "s.zarr")

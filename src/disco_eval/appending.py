@@ -19,9 +19,9 @@ def append_models(responses: Responses, path: str | Path) -> None:
     The models become visible at the end, by one change of the store's description, so a killed append leaves the store
     as it was and can be repeated.
 
-    Raises AlignmentError where the items are not those of the store (missing, others, or another prompt by digest), the
-    answers were graded otherwise (another metric), or a model is there already; DiscoError where another process is
-    writing to the store.
+    Raises AlignmentError where the items are not those of the store (missing, others, another prompt by digest, another
+    label), the answers were graded otherwise (another metric), or a model is there already; DiscoError where another
+    process is writing to the store.
     """
     import zarr
 
@@ -68,6 +68,10 @@ def _fitting(responses: Responses, there: Responses, where: str) -> Responses:
             f"{differs.sum()} items have another prompt or other choices than in '{where}' (digest): "
             f"{some(there.items.ids[differs])}; models must answer the same questions"
         )
+    if added.items.label is not None and there.items.label is not None:
+        other = there.items.ids[added.items.label != there.items.label]
+        if len(other):
+            raise AlignmentError(f"{len(other)} items have another right choice than in '{where}': {some(other)}")
     if (added.probs is None) != (there.probs is None):
         kinds = ("grades", "probabilities") if added.probs is None else ("probabilities", "grades")
         raise AlignmentError(f"'{where}' holds {kinds[1]}, but the models to add have {kinds[0]}; they cannot be mixed")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import CrossValidation
+from .calibration import FLAGS, CrossValidation
 from .condensation import Condensation
 from .errors import DiscoError, ValidationError
 from .numerics.gp import squared_distances
@@ -25,10 +25,6 @@ FEWEST_PAIRS = 30
 UNSEEN = 0.5  # anchors that two models differ on beside those that show it, where no pair of sources is as near
 VERDICTS = {"passes": 0, "fails": 3, "undecided": 4}
 """What the verdicts are called, and the exit status of ``disco compare`` for each."""
-UNLIKE = (
-    "One of the two is outside the sources' range, or they are further apart than any pair of sources: difference and "
-    "interval rest on the anchors as a survey of both, in part or wholly."
-)
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ class Comparison:
         difference of the two estimates by as much as pairs of source models this alike were.
     low, high : an interval that holds the true difference in a share ``level`` of pairs as far apart as these.
     distance : root mean square over anchors of how far their grades are apart, 0 for equal answers; where there are
-        probabilities, the distance between these counts as much.
+        probabilities, the distance between these counts as much, unless the score model learned from grades alone.
     n_pairs, pair_distance : how many pairs of left-out source models it was calibrated on, and their median distance.
     margin : the drop that is still acceptable, in [0, 1], or None.
     verdict : ``"passes"`` where the whole interval lies above -margin, ``"fails"`` where it lies below, else
@@ -51,6 +47,8 @@ class Comparison:
     all_items : whether that is all there are: only the whole benchmark would.
     unlike : whether no pair of source models tells about these two, since one is outside the sources' range or they are
         further apart than any pair: difference and interval then rest, in part or wholly, on the anchors as a survey.
+    baseline_flags, candidate_flags : what is unusual about each, keys of `disco_eval.calibration.FLAGS`: a candidate
+        that may have seen the anchors is no better for passing.
     """
 
     baseline: str
@@ -67,6 +65,24 @@ class Comparison:
     more_items: int = 0
     all_items: bool = False
     unlike: bool = False
+    baseline_flags: tuple[str, ...] = ()
+    candidate_flags: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is unusual about the two, in sentences."""
+        flags = {"baseline": self.baseline_flags, "candidate": self.candidate_flags}
+        out = [side for side, own in flags.items() if "outside-range" in own]
+        where = f"The {' and the '.join(out)} {'are' if len(out) > 1 else 'is'} outside the sources' range"
+        why = where if out else "These two are further apart than any pair of sources"
+        unlike = [f"{why}: difference and interval rest on what the anchors say by themselves, in part or wholly."]
+        others = [
+            f"The {side} is flagged {flag}: {FLAGS[flag]}."
+            for side, own in flags.items()
+            for flag in own
+            if flag != "outside-range"
+        ]
+        return (unlike if self.unlike else []) + others
 
     @property
     def needed(self) -> str:
@@ -113,17 +129,18 @@ def compare(
     found = [assess(condensation.score_model, a) for a in (one, other)]
     estimated = float(np.diff([np.clip(f.score[0], 0, 1) for f in found])[0])
     sources = condensation.sources
-    soft = all(r.probs is not None for r in (one, other, sources))
+    by_grades = isinstance(condensation.score_model, Auto) and condensation.score_model.grades
+    soft = not by_grades and all(r.probs is not None for r in (one, other, sources))
     distance = float(_distances(one, other, soft)[0, 0])
     pairs = _pairs(condensation.validation, _distances(sources, sources, soft))
     share, half, n_pairs, typical = _calibrate(condensation.benchmark, pairs, distance, level, one.n_items)
-    outside = [bool(condensation.validation.unusual(f)["outside-range"][0]) for f in found]
+    flags = [condensation.own_flags(a, f)[0] for a, f in zip((one, other), found, strict=True)]
     far = bool(distance > pairs[2].max())
-    by_survey, own, unseen = _as_survey(condensation, (one, other), found, level)
+    by_survey, by_itself, unseen = _as_survey(condensation, (one, other), found, level)
     knows = condensation.validation.cautious  # formats 1 to 6 knew pairs only
     by_survey = 0.0 if not knows else 1.0 if far else by_survey
     difference = (share + by_survey * (1 - share)) * estimated
-    half = float(np.linalg.norm([half, estimated - difference, max(by_survey, unseen) * own]))
+    half = float(np.linalg.norm([half, estimated - difference, max(by_survey, unseen) * by_itself]))
     low, high = max(-1.0, difference - half), min(1.0, difference + half)
     n_left = int(condensation.provenance.get("n_items", 0)) - len(condensation.anchors)
     verdict = _verdict(low, high, margin)
@@ -142,7 +159,9 @@ def compare(
         verdict=verdict,
         more_items=more,
         all_items=0 < n_left <= more,
-        unlike=knows and (far or any(outside)),
+        unlike=knows and (far or any("outside-range" in own for own in flags)),
+        baseline_flags=flags[0],
+        candidate_flags=flags[1],
     )
 
 

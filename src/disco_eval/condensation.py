@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
+RERUN = (
+    0.05  # mean difference of grades on the anchors, up to which a model of a source's name is that source run again
+)
+
 
 @dataclass(frozen=True)
 class SubtaskEstimate:
@@ -151,7 +155,7 @@ class Condensation:
         part = self.answers(answers)
         found = assess(self.score_model, part)
         scores, halves = np.clip(found.score, 0.0, 1.0), self.validation.half_widths(found, level)
-        flags = self._flags(part, found)
+        flags = [(*own, *self.source_flags) for own in self.own_flags(part, found)]
         rests_on = np.zeros(len(scores), dtype=int)
         if more:
             drawn, half, flags = self._top_up(part, answers, flags, level, more)
@@ -189,13 +193,23 @@ class Condensation:
         """What is wrong with the source models as a whole, as keys of `FLAGS`; every estimate carries them."""
         return source_flags(self.sources, self.validation)
 
-    def _flags(self, answers: Responses, found: Assessment) -> list[tuple[str, ...]]:
-        """The flags of every model, what concerns it alone first."""
-        masks = {"source-model": np.isin(answers.models.ids, self.sources.models.ids)}
+    def own_flags(self, answers: Responses, found: Assessment) -> list[tuple[str, ...]]:
+        """The flags of every model that concern it alone, from its ``answers`` to the anchors and what they tell."""
+        masks = {"source-model": self._are_sources(answers)}
         masks |= self.validation.unusual(found)
-        return [
-            (*(name for name, mask in masks.items() if mask[i]), *self.source_flags) for i in range(answers.n_models)
-        ]
+        return [tuple(name for name, mask in masks.items() if mask[i]) for i in range(answers.n_models)]
+
+    def _are_sources(self, answers: Responses) -> Array:
+        """Which models are source models, (n_models,): of the same name, and right on the same anchors.
+
+        Names such as ``checkpoint-1000`` come again; a source run again may differ on an anchor or two.
+        """
+        known = {name: i for i, name in enumerate(self.sources.models.ids.tolist())}
+        ours, theirs = self.sources.grades(), answers.grades()
+        at = [known.get(name) for name in answers.models.ids.tolist()]
+        return np.array(
+            [k is not None and np.abs(ours[k] - theirs[i]).mean() <= RERUN for i, k in enumerate(at)], dtype=bool
+        )
 
     def save(self, path: Any, *, overwrite: bool = False) -> None:
         """Write the condensation to a folder: JSON, safetensors and a README card; whole or not at all."""

@@ -101,7 +101,7 @@ def update(
     if len(gone):
         raise AlignmentError(
             f"{len(gone)} source models of '{condensation.benchmark}' are not among the given ones: {some(gone)}. Give "
-            "their answers too; 'disco import' adds models to a store"
+            "their answers too; 'disco import' adds models to a store (from arrays or a table with --add)"
         )
     known = condensation.provenance.get("n_items")
     if known != responses.n_items:

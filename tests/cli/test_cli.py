@@ -102,6 +102,27 @@ def test_a_source_is_estimated_and_flagged(work):
     assert "source-model: this model is one of the source models" in out
 
 
+def test_models_are_added_to_a_store_that_is_there(tmp_path):
+    r = population(24, 60)
+    write_npz(r.pick(models=slice(0, 14)), tmp_path / "a.npz")
+    write_npz(r.pick(models=slice(10, 20)), tmp_path / "b.npz")
+    write_table(r.pick(models=slice(20, 24)), tmp_path / "c.csv")
+    assert "nothing to add to" in refused("import", "npz", "a.npz", "--out", "s.zarr", "--add", cwd=tmp_path)
+    disco("import", "npz", "a.npz", "--out", "s.zarr", cwd=tmp_path)
+    added = disco("import", "npz", "b.npz", "--out", "s.zarr", "--add", cwd=tmp_path)
+    assert "4 models are in 's.zarr' already and are skipped" in added.stderr
+    assert json.loads(disco("import", "table", "c.csv", "--out", "s.zarr", "--add", "--json", cwd=tmp_path).stdout) == {
+        "out": "s.zarr",
+        "n_models": 24,
+        "n_items": 60,
+    }
+    back = open_responses(tmp_path / "s.zarr").load()
+    assert back.models.ids.tolist() == r.models.ids.tolist()
+    np.testing.assert_allclose(back.align(r.items.ids).probs, r.probs, atol=1e-6)
+    line = refused("import", "npz", "b.npz", "--out", "s.zarr", "--add", "--overwrite", cwd=tmp_path)
+    assert "give one of them" in line
+
+
 def test_answers_in_tables_npz_and_several_files(work, tmp_path):
     c = load(work / "toy-20")
     part = population(40, 80).align(c.anchors.ids)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from disco_eval.store import open_responses
 from tests.harness.conftest import DISCO, OFFLINE, run
 from tests.test_readme import blocks
 
@@ -27,6 +28,7 @@ def test_the_commands_run(page, toy, tmp_path):
         run(DISCO, "condense", "toy.zarr", "--out", "mmlu-100", *options, cwd=tmp_path)
     elif page != "lm-eval":
         (tmp_path / "mmlu-100").symlink_to(toy / "toy-18")
+    (tmp_path / "one-model.txt").write_text(f"{open_responses(toy / 'toy.zarr').models.ids[0]}\n")
     shutil.copytree(toy / "models" / "m10", tmp_path / "training" / "checkpoint-10")
     env = {**OFFLINE, "PATH": f"{Path(sys.executable).parent}:{OFFLINE['PATH']}"}
     env |= {"MODEL": str(toy / "models" / "m11"), "QUANTISED": str(toy / "models" / "m11")}

@@ -80,25 +80,30 @@ def test_damaged_condensations_are_not_shared(saved):
 
 
 def test_exports_carry_the_interval_and_say_that_they_are_estimates(saved):
-    def export(form):
-        out = disco(
-            "estimate", "toy-12", "toy.zarr", "--export", form, "--dataset", "me/toy", "--level", 0.8, cwd=saved
-        )
-        return json.loads(out.stdout)
+    (saved / "one.txt").write_text(f"{population().models.ids[0]}\n")
+
+    def export(form, *more):
+        args = ("toy-12", "toy.zarr", "--export", form, "--dataset", "me/toy", "--level", 0.8, *more)
+        return json.loads(disco("estimate", *args, cwd=saved).stdout)
 
     estimates = load(saved / "toy-12").estimate(population(), 0.8)
     e = estimates[0]
-    first = export("eval-results")[0]
+    [first] = export("eval-results", "--models", "one.txt")
+    assert "estimates of 24 models; give one" in refused(
+        "estimate", "toy-12", "toy.zarr", "--export", "eval-results", cwd=saved
+    )
     assert first["dataset"] == {"id": "me/toy", "task_id": "toy"}
     assert first["value"] == round(100 * e.score, 2)
     assert (
         f"DISCO estimate from 12 of 60 items, 80 % interval {100 * e.low:.1f} to {100 * e.high:.1f}" in first["notes"]
     )
     hub = pytest.importorskip("huggingface_hub", reason="needs the extra hub")
-    parsed = hub.parse_eval_result_entries(export("eval-results"))
+    parsed = hub.parse_eval_result_entries([first])
     assert parsed[0].dataset_id == "me/toy"
     index = export("model-index")[0]
-    assert index["results"][0]["metrics"][0]["args"] == {"n_anchors": 12, "low": e.low, "high": e.high, "level": 0.8}
+    args = {"n_anchors": 12, "low": round(100 * e.low, 2), "high": round(100 * e.high, 2), "level": 80.0}
+    assert index["results"][0]["metrics"][0]["args"] == args
+    assert args["low"] <= index["results"][0]["metrics"][0]["value"] <= args["high"]
     from huggingface_hub.repocard_data import model_index_to_eval_results
 
     names, results = zip(*[model_index_to_eval_results([i]) for i in export("model-index")], strict=True)

@@ -71,7 +71,10 @@ def test_booleans_are_grades(tmp_path):
         ("model,item,score\n,x,1\n", "column 'model' is empty in 1 rows"),
         ("model,item\na,x\n", "needs exactly one of the columns score, prob, loglikelihood; it has none"),
         ("model,item,score,prob\na,x,1,1\n", "it has score and prob"),
-        ("who,item,score\na,x,1\n", "no column 'model' .columns: who, item, score.. Name it with --column model=NAME"),
+        (
+            "who,item,score\na,x,1\n",
+            "no column 'model' .columns: who, item, score.. Name it with 'disco import table --column model=NAME'",
+        ),
         ("model,item,prob\na,x,1\n", "no column 'choice'"),
         ("model,item,choice,prob\na,x,0,1\n", "no column 'label'"),
         (
@@ -210,7 +213,7 @@ def test_what_is_cut_as_it_should_be_is_not_refused(tmp_path):
     (tmp_path / "t.csv").write_bytes(gzip.compress(b"model,item,score\na,x;y,1\nb,x;y,0\n"))
     assert read_table(tmp_path / "t.csv").items.ids.tolist() == ["x;y"]
     metadata = ",".join(f"c{k}" for k in range(25))
-    with pytest.raises(FormatError, match="Name it with --column model=NAME"):
+    with pytest.raises(FormatError, match="Name it with 'disco import table --column model=NAME'"):
         read_table(csv(tmp_path, f"name,item,score,{metadata}\na,x,1{',1' * 25}\n"))
 
 

@@ -48,7 +48,7 @@ def compare(
     Example: **disco compare mmlu-100 original.csv quantised.csv --margin 1.0**
     """
     from ..artifact import load
-    from ..comparison import UNLIKE, VERDICTS
+    from ..comparison import VERDICTS
     from ..comparison import compare as make
     from ..errors import ValidationError
     from ..report.record import summary
@@ -64,7 +64,7 @@ def compare(
         margin=None if margin is None else margin / 100,
     )
     if out is not None:
-        keep_new(out, "comparison", condensation=summary(c), comparison=asdict(found))
+        keep_new(out, "comparison", condensation=summary(c), comparison=asdict(found), warnings=found.warnings)
         say(f"Report: {out / 'report.html'}")
     if as_json:
         print_json({"benchmark": c.benchmark, **asdict(found)})
@@ -79,8 +79,8 @@ def compare(
             f"Calibrated on {found.n_pairs} pairs of source models at distance {found.pair_distance:.2f}; "
             f"these two are at {found.distance:.2f}."
         )
-        if found.unlike:
-            print(UNLIKE)
+        for line in found.warnings:
+            print(line)
         if found.verdict is not None:
             more = f"; {found.needed}" if found.needed else ""
             print(f"{found.verdict} at a margin of {margin:g} points{more}")

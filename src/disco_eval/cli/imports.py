@@ -34,10 +34,18 @@ Half = Annotated[
     bool, typer.Option("--float16", help="Keep probabilities in half the space, exact to about three digits.")
 ]
 Source = Annotated[Path, typer.Argument(help="The file to read.")]
+Add = Annotated[bool, typer.Option("--add", help="Add the models to the store that is there; those in it are skipped.")]
 
 
 @app.command("npz", epilog="Example: **disco import npz mmlu.npz --out mmlu.zarr**")
-def npz(source: Source, out: Out, float16: Half = False, overwrite: Overwrite = False, as_json: Json = False) -> None:
+def npz(
+    source: Source,
+    out: Out,
+    float16: Half = False,
+    add: Add = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
     """Read a NumPy archive of named arrays.
 
     Arrays: models (M), items (N); one of probs (M, N, C), loglikelihoods (M, N, C), correct (M, N); labels (N) with the
@@ -45,7 +53,7 @@ def npz(source: Source, out: Out, float16: Half = False, overwrite: Overwrite = 
     """
     from ..io import read_npz
 
-    _write(read_npz(source), out, overwrite, as_json, float16)
+    _write(read_npz(source), out, overwrite, as_json, float16, add)
 
 
 @app.command("table", epilog="Example: **disco import table answers.csv --column item=question --out mine.zarr**")
@@ -61,6 +69,7 @@ def table(
         typer.Option("--leave-out", help="models or items: whichever is incomplete, where answers are missing."),
     ] = None,
     float16: Half = False,
+    add: Add = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -79,7 +88,7 @@ def table(
     responses = read_table(source, columns, leave_out=leave_out)
     for which, names in responses.provenance.get("left_out", {}).items():
         say(f"{which} left out as incomplete ({len(names)}): {some(names)}")
-    _write(responses, out, overwrite, as_json, float16)
+    _write(responses, out, overwrite, as_json, float16, add)
 
 
 @app.command("authors", epilog="Example: **disco import authors model_outputs.pickle --out stores**")
@@ -236,10 +245,34 @@ def _next(out: Path, n_items: int) -> str:
     return f"Next: disco condense {out} --out {out.stem}-{n}" + (f" --anchors {n}" if n != 100 else "")
 
 
-def _write(responses: Responses, out: Path, overwrite: bool, as_json: bool, float16: bool = False) -> None:
-    responses.save(out, overwrite=overwrite, dtype="float16" if float16 else None)
+def _write(
+    responses: Responses, out: Path, overwrite: bool, as_json: bool, float16: bool = False, add: bool = False
+) -> None:
+    if add:
+        responses = _added(responses, out, overwrite)
+    else:
+        responses.save(out, overwrite=overwrite, dtype="float16" if float16 else None)
     if as_json:
         print_json({"out": str(out), "n_models": responses.n_models, "n_items": responses.n_items})
     else:
         print(f"{out}: {responses!r}")
         print(_next(out, responses.n_items))
+
+
+def _added(responses: Responses, out: Path, overwrite: bool) -> Responses:
+    """The store with the models that it did not hold."""
+    import numpy as np
+
+    from ..appending import append_models
+    from ..store import open_responses
+
+    if overwrite:
+        raise DiscoError("--add adds to what is at --out, --overwrite replaces it; give one of them")
+    if not out.exists():
+        raise DiscoError(f"'{out}' does not exist, so there is nothing to add to; leave out --add")
+    new = ~np.isin(responses.models.ids, open_responses(out).models.ids)
+    if n := int((~new).sum()):
+        say(f"{n} models are in '{out}' already and are skipped: {some(responses.models.ids[~new])}")
+    if new.any():
+        append_models(responses.pick(models=np.flatnonzero(new)), out)
+    return open_responses(out)

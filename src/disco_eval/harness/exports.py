@@ -8,15 +8,22 @@ from typing import Any
 
 from .. import __version__
 from ..condensation import Condensation, Estimate
+from ..errors import DiscoError
 
 EEE_SCHEMA = "0.2.1"
 
 
 def eval_results(c: Condensation, estimates: Sequence[Estimate], dataset: str, task: str) -> list[dict[str, Any]]:
-    """Entries of the hub's ``.eval_results/*.yaml``, one per estimate.
+    """Entries of the hub's ``.eval_results/*.yaml`` of one model.
 
-    The format has no field for uncertainty, so the interval stands in ``notes``. Values are in percent.
+    The format has no field for uncertainty, so the interval stands in ``notes``. Values are in percent. Raises
+    DiscoError for several models: the file lies in the repository of its model and names none.
     """
+    if len(estimates) != 1:
+        raise DiscoError(
+            f"eval-results is a file in one model's repository, but there are estimates of {len(estimates)} models; "
+            "give one with --models, or export as model-index or every-eval-ever"
+        )
     return [
         {
             "dataset": {"id": dataset, "task_id": task},
@@ -29,7 +36,7 @@ def eval_results(c: Condensation, estimates: Sequence[Estimate], dataset: str, t
 
 
 def model_index(c: Condensation, estimates: Sequence[Estimate], dataset: str, task: str) -> list[dict[str, Any]]:
-    """Entries of the older ``model-index`` of a model card; ``metrics.args`` carries anchors and interval."""
+    """Entries of the older ``model-index`` of a model card; ``metrics.args`` carries the interval, in percent."""
     return [
         {
             "name": e.model,
@@ -42,7 +49,12 @@ def model_index(c: Condensation, estimates: Sequence[Estimate], dataset: str, ta
                             "type": "accuracy",
                             "value": round(100 * e.score, 2),
                             "name": f"DISCO estimate from {len(c.anchors)} items",
-                            "args": {"n_anchors": len(c.anchors), "low": e.low, "high": e.high, "level": e.level},
+                            "args": {
+                                "n_anchors": len(c.anchors),
+                                "low": round(100 * e.low, 2),
+                                "high": round(100 * e.high, 2),
+                                "level": round(100 * e.level, 2),
+                            },
                         }
                     ],
                 }

@@ -80,7 +80,7 @@ def read_table(
     if len(kinds) != 1:
         raise FormatError(
             f"'{path}' needs exactly one of the columns score, prob, loglikelihood; it has "
-            f"{' and '.join(kinds) or 'none'} (columns: {some(frame.columns, 12)}). Name it with --column score=NAME."
+            f"{' and '.join(kinds) or 'none'} (columns: {some(frame.columns, 12)}). {_named('score')}"
         )
     value, left = kinds[0], list[str]()
     if leave_out is not None:
@@ -193,7 +193,7 @@ def _rename(frame: pl.DataFrame, columns: dict[str, str], path: str) -> pl.DataF
                 + (
                     "One row for each model and item is needed, not a column for each of them."
                     if wide
-                    else f"Name it with --column {name}=NAME."
+                    else _named(name)
                 )
             )
     return renamed.with_columns(pl.col("model").cast(pl.String), pl.col("item").cast(pl.String))
@@ -254,11 +254,11 @@ def _graded(frame: pl.DataFrame, value: str, path: str) -> Responses:
 
 def _chosen(frame: pl.DataFrame, value: str, path: str) -> Responses:
     if "choice" not in frame.columns:
-        raise FormatError(f"'{path}' has {value} but no column 'choice'. Name it with --column choice=NAME.")
-    if "label" not in frame.columns:
         raise FormatError(
-            f"'{path}' has {value} but no column 'label' for the right choice. Name it with --column label=NAME."
+            f"'{path}' has {value} but no column 'choice'. Name it with 'disco import table --column choice=NAME'."
         )
+    if "label" not in frame.columns:
+        raise FormatError(f"'{path}' has {value} but no column 'label' for the right choice. {_named('label')}")
     empty = frame.filter(pl.col("choice").is_null() | pl.col("label").is_null())
     if len(empty):
         raise ValidationError(f"'{path}': choice or label of {_who(empty)} is empty ({len(empty)} such rows)")
@@ -321,7 +321,7 @@ def _complete(cell: Array, n_cells: int, name: Any, path: str) -> None:
     if len(missing):
         raise ValidationError(
             f"'{path}': {name(int(missing[0]))} is missing ({len(missing)} of {n_cells} cells). Every model must "
-            "answer every item; leave out those that are incomplete with --leave-out models or --leave-out items."
+            "answer every item; 'disco import table --leave-out models' (or items) drops those that are incomplete."
         )
 
 
@@ -363,3 +363,8 @@ def _constant(frame: pl.DataFrame, axis: str, name: str, path: str) -> Array | N
 
 def _first_line(error: BaseException) -> str:
     return str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__
+
+
+def _named(column: str) -> str:
+    """What to do where the file calls a column otherwise; only the import takes options about a file."""
+    return f"Name it with 'disco import table --column {column}=NAME'."

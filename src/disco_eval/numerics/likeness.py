@@ -30,7 +30,7 @@ def effective_number(grades: Array) -> float:
     np.fill_diagonal(apart, 0.0)
     off = apart[np.tri(len(apart), k=-1, dtype=bool)]
     typical = float(np.median(off)) if len(off) else 0.0
-    if typical <= 1e-6 * max(float(square.max(initial=0.0)), 1.0):
+    if typical <= 1e-5 * max(float(square.max(initial=0.0)), 1.0):
         return 1.0
     return float((1 / np.clip(1 - 2 * apart / typical, 0.0, 1.0).sum(axis=1, dtype=np.float64)).sum())
 

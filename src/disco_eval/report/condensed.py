@@ -19,6 +19,8 @@ from .methods import errors_table
 from .page import Data, Fact, Page, Section, Table, Value
 from .parts import MADE_BY, Estimated
 
+MOST_TIMES = 100  # how many times better than random items is said; beyond that only that it is far better
+
 
 def condensation_page(c: Condensation, name: str) -> Page:
     """What was kept of a benchmark, and what error to expect."""
@@ -31,7 +33,7 @@ def condensation_page(c: Condensation, name: str) -> Page:
         Fact("How sure?", f"± {about['half_width_90_pp']:.1f} points", f"holds 90 % of {whom}."),
         parts.cost_fact(about),
     ]
-    times = f"{v.direct_mae / v.mae:.1f} times" if v.mae > 0 else "far"
+    times = f"{v.direct_mae / v.mae:.1f} times" if v.direct_mae < MOST_TIMES * v.mae else "far"
     better = f"{times} better than" if v.mae < 0.95 * v.direct_mae else "no better than"
     return Page(
         f"{c.benchmark}, condensed to {len(c.anchors)} items",

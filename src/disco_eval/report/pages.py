@@ -10,7 +10,6 @@ import numpy as np
 
 from ..artifact import JSON as CONDENSATION
 from ..artifact import load
-from ..comparison import UNLIKE
 from ..errors import DiscoError, FormatError
 from ..harness.watch import TABLE as CHECKPOINTS
 from ..harness.watch import read_points
@@ -193,7 +192,7 @@ def comparison_page(about: dict[str, Any]) -> Page:
         f"apart; these two are {found['distance']:.2f} apart."
     )
     if found.get("unlike"):
-        sure = f"interval. {UNLIKE}"
+        sure = "interval. No pair of source models tells about these two."
     facts = [
         Fact("What is the difference?", moved, f"{found['candidate']} minus the baseline."),
         Fact("How sure?", span, f"is the {100 * found['level']:g} % {sure}"),
@@ -205,7 +204,7 @@ def comparison_page(about: dict[str, Any]) -> Page:
         lead,
         facts,
         [Section("difference", "Difference", (), [figure], [Table("The comparison", data)])],
-        [],
+        about.get("warnings", []),
         parts.made_from(made),
         about["command"],
         MADE_BY,

@@ -271,7 +271,7 @@ def cost_fact(about: dict[str, Any]) -> Fact:
 
 def error_fact(about: dict[str, Any]) -> Fact:
     """How far estimates of left-out source models were off."""
-    kept = KEPT_TOGETHER.get(about["grouped_by"], "models")
+    kept = KEPT_TOGETHER.get(about["grouped_by"], "a few")
     other = f" (± {about['mae_se_pp']:.2f} with other anchors)" if "mae_se_pp" in about else ""  # older records lack it
     words = (
         f"on average{other}, on source models left out ({kept} at a time). As many random items: "
