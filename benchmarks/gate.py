@@ -1,6 +1,6 @@
 """How often a gate on the anchors is wrong: near-duplicate pairs whose base is not among the sources.
 
-python benchmarks/gate.py mmlu_10k.npz [--anchors 100] [--margin 3] [--folds 5]
+python benchmarks/gate.py mmlu_10k.npz [--anchors 100] [--more 0] [--margin 3] [--folds 5]
 
 Every pair of models that share a base is compared by a condensation made without their base. Prints, by distance, the
 error of the estimated difference, how many pairs get a verdict, false kills (true drop within half the margin, verdict
@@ -21,6 +21,7 @@ def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("responses")
     ap.add_argument("--anchors", type=int, default=100)
+    ap.add_argument("--more", type=int, default=0, help="answers to so many further items")
     ap.add_argument("--margin", type=float, default=3.0)
     ap.add_argument("--folds", type=int, default=5)
     args = ap.parse_args()
@@ -32,7 +33,8 @@ def main() -> None:
         c = de.condense(r.pick(models=~out), args.anchors, rng=f, curve=False)
         for name in names[f :: args.folds]:
             for i, j in permutations(np.flatnonzero(group == name), 2):
-                found = compare(c, r.pick(models=[i]), r.pick(models=[j]), margin=args.margin / 100)
+                pair = r.pick(models=[i]), r.pick(models=[j])
+                found = compare(c, *pair, margin=args.margin / 100, more=args.more)
                 truth = float(r.scores()[j] - r.scores()[i])
                 rows.append((found.distance, truth, found.difference, found.low <= truth <= found.high, found.verdict))
     margin = args.margin / 100

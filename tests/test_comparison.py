@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from disco_eval import DiscoError, Models, Responses, ValidationError, condense
+from disco_eval import AlignmentError, DiscoError, Models, Responses, ValidationError, condense
 from disco_eval.artifact import load
 from disco_eval.comparison import compare
 from disco_eval.io import write_npz
@@ -174,6 +174,59 @@ def test_flat_probabilities_are_not_taken_for_likeness():
     assert found.low <= float(variant.scores()[0] - original.scores()[0]) <= found.high
     strangers = compare(c, original, mixed.pick(models=[44]))
     assert found.high - found.low < 0.6 * (strangers.high - strangers.low)
+
+
+def test_further_items_decide_and_all_of_them_leave_no_doubt(tmp_path):
+    r = population(60, 300, graded=True, seed=1)
+    known = r.pick(models=np.arange(60) % 6 != 0)
+    c = condense(known, 60, rng=0, n_folds=4, curve=False)
+    new = [r.pick(models=[k]) for k in range(0, 60, 6)]
+    pairs = [(a, b, float(b.scores()[0] - a.scores()[0])) for a in new for b in new if a is not b]
+    widths, errors, held = [], [], []
+    for more in (0, 60, 180):
+        found = [compare(c, a, b, margin=0.05, more=more) for a, b, _ in pairs]
+        widths.append(np.mean([f.high - f.low for f in found]))
+        errors.append(np.mean([abs(f.difference - t) for f, (*_, t) in zip(found, pairs, strict=True)]))
+        held.append(np.mean([f.low <= t <= f.high for f, (*_, t) in zip(found, pairs, strict=True)]))
+        assert {f.more for f in found} == {more}
+    assert widths[0] > widths[1] > widths[2]
+    assert errors[2] < errors[0]
+    assert min(held[1:]) >= held[0] - 0.02  # ten models, one draw of anchors: no coverage to measure, none to lose
+    for a, b, true in pairs[:5]:
+        found = compare(c, a, b, margin=0.05, more=240)
+        assert [found.low, found.difference, found.high] == pytest.approx([true] * 3)
+    undecided = next((a, b) for a, b, _ in pairs if 0 < compare(c, a, b, margin=0.05).more_items <= 100)
+    for name, side in zip("ab", undecided, strict=True):
+        write_npz(side, tmp_path / f"{name}.npz")
+    c.save(tmp_path / "c")
+    said = disco("compare", "c", "a.npz", "b.npz", "--margin", 5, cwd=tmp_path, status=4).stdout
+    k = compare(c, *undecided, margin=0.05).more_items
+    assert f"disco anchors DIR --more {k} lists them, disco compare --more {k} takes their answers in" in said
+    args = ("a.npz", "b.npz", "--margin", 5, "--more", 240, "--out", "report")
+    assert "With 240 further items." in disco("compare", "c", *args, cwd=tmp_path, status=None).stdout
+    assert "With 240 further items." in (tmp_path / "report" / "report.html").read_text()
+    few = undecided[0].align(c.asked(20).ids)
+    with pytest.raises(AlignmentError, match="no answer for 20 of the 40 more items"):
+        compare(c, few, undecided[1], more=40)
+
+
+def test_where_anchors_are_suspect_the_further_items_compare():
+    r = population(160, 400, graded=True, seed=3)
+    source = np.arange(160) % 2 == 0
+    c = condense(r.pick(models=source), 40, rng=0, curve=False)
+    new = r.pick(models=~source)
+    k = int(np.argsort(new.scores())[20])
+    right = np.array(new.correct[[k]])
+    right[:, r.items.positions(c.anchors.ids)] = 1
+    honest = Responses.from_correct(["honest"], r.items, np.array(new.correct[[k]]))
+    leaked = Responses.from_correct(["leaked"], r.items, right)
+    before, found = compare(c, honest, leaked, margin=0.02), compare(c, honest, leaked, margin=0.02, more=120)
+    own = float(leaked.scores()[0] - honest.scores()[0])  # the anchors are items too
+    assert before.verdict == "passes"
+    assert "anchors-differ" in found.candidate_flags
+    assert found.baseline_flags == ()
+    assert abs(found.difference - own) < 0.02
+    assert before.difference > own + 0.2
 
 
 def test_calibration_moves_two_models_apart_only_where_probabilities_were_learned_from():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -15,8 +16,10 @@ from .errors import DiscoError, ValidationError
 from .numerics.gp import squared_distances
 from .numerics.intervals import symmetric_quantile
 from .predict import Assessment, Auto
+from .predict.guard import part_of
 from .recipe import assess
 from .responses import Responses
+from .topup import MOST_AHEAD, TopUp
 
 Array = NDArray[Any]
 
@@ -47,6 +50,7 @@ class Comparison:
     all_items : whether that is all there are: only the whole benchmark would.
     unlike : whether no pair of source models tells about these two, since one is outside the sources' range or they are
         further apart than any pair: difference and interval then rest, in part or wholly, on the anchors as a survey.
+    more : number of items beyond the anchors that it rests on too.
     baseline_flags, candidate_flags : what is unusual about each, keys of `disco_eval.calibration.FLAGS`: a candidate
         that may have seen the anchors is no better for passing.
     """
@@ -65,6 +69,7 @@ class Comparison:
     more_items: int = 0
     all_items: bool = False
     unlike: bool = False
+    more: int = 0
     baseline_flags: tuple[str, ...] = ()
     candidate_flags: tuple[str, ...] = ()
 
@@ -103,6 +108,7 @@ def compare(
     *,
     level: float = 0.9,
     margin: float | None = None,
+    more: int = 0,
 ) -> Comparison:
     """Compare two models by their answers to the same anchors.
 
@@ -116,9 +122,12 @@ def compare(
     The survey's interval comes in too where the anchors cannot tell whether a model is like the sources
     (`CrossValidation.half_widths`).
 
+    With ``more``, the first so many items of the reserve are a second, independent estimate of the difference, as a
+    survey of both models; the two are weighed by their errors.
+
     Parameters
     ----------
-    baseline, candidate : answers of one model each to at least the anchors.
+    baseline, candidate : answers of one model each to at least the anchors, and the items of the reserve if ``more``.
     margin : the drop that is still acceptable, in [0, 1]: 0.01 is one point.
 
     Raises ValidationError for several models where one is asked for, or a margin outside (0, 1); DiscoError where the
@@ -141,10 +150,17 @@ def compare(
     by_survey = 0.0 if not knows else 1.0 if far else by_survey
     difference = (share + by_survey * (1 - share)) * estimated
     half = float(np.linalg.norm([half, estimated - difference, max(by_survey, unseen) * by_itself]))
+    if more:
+        rest = [condensation.further(r, more) for r in (baseline, candidate)]
+        flags, difference, half = _with_more(
+            condensation.top_up(more), (one, other), rest, flags, level, difference, half
+        )
     low, high = max(-1.0, difference - half), min(1.0, difference + half)
-    n_left = int(condensation.provenance.get("n_items", 0)) - len(condensation.anchors)
+    n_asked = len(condensation.anchors) + more
+    n_left = max(int(condensation.provenance.get("n_items", n_asked)) - n_asked, 0)
     verdict = _verdict(low, high, margin)
-    more = 0 if verdict != "undecided" else _more_items(condensation, half, difference + (margin or 0.0))
+    to_margin = difference + (margin or 0.0)
+    more_items = 0 if verdict != "undecided" else _more_items(n_asked, n_left, half, to_margin)
     return Comparison(
         baseline=str(one.models.ids[0]),
         candidate=str(other.models.ids[0]),
@@ -157,8 +173,9 @@ def compare(
         pair_distance=typical,
         margin=margin,
         verdict=verdict,
-        more_items=more,
-        all_items=0 < n_left <= more,
+        more_items=more_items,
+        all_items=0 < n_left <= more_items,
+        more=more,
         unlike=knows and (far or any("outside-range" in own for own in flags)),
         baseline_flags=flags[0],
         candidate_flags=flags[1],
@@ -256,9 +273,36 @@ def _pairs(v: CrossValidation, apart: Array) -> tuple[Array, Array, Array]:
     return v.truth[i] - v.truth[j], v.estimate[i] - v.estimate[j], apart[i, j]
 
 
-def _more_items(c: Condensation, half: float, distance_to_margin: float) -> int:
-    """Items to add until the interval, shrinking with the root of their number, would exclude the margin."""
-    n = len(c.anchors)
-    most = int(c.provenance.get("n_items", n)) - n
+def _with_more(
+    made: TopUp,
+    answers: Sequence[Responses],
+    further: Sequence[Responses],
+    flags: Sequence[tuple[str, ...]],
+    level: float,
+    difference: float,
+    half: float,
+) -> tuple[list[tuple[str, ...]], float, float]:
+    """Flags, difference and half-width with the further items' own say, weighed by the errors of both.
+
+    Where the anchors of either model are suspect, the further items decide alone, and the interval reaches to what it
+    would have been, since an honest model may be suspect by chance.
+    """
+    on_anchors, on_further = ([r.grades()[0] for r in rs] for rs in (answers, further))
+    ahead = [made.ahead(a[None], b[None])[0] > MOST_AHEAD for a, b in zip(on_anchors, on_further, strict=True)]
+    flags = [(*own, *(("anchors-differ",) if is_so else ())) for own, is_so in zip(flags, ahead, strict=True)]
+    both = [np.concatenate([a, b]) for a, b in zip(on_anchors, on_further, strict=True)]
+    if made.whole is not None:
+        return list(flags), float((both[1] - both[0]) @ made.whole), 0.0
+    survey = float(np.diff(made.second.predict(np.stack(both))[0])[0])
+    error, known = made.second.difference_error(both[0], both[1]), half / NormalDist().inv_cdf(0.5 + level / 2)
+    share = float(part_of(np.array(known), np.array(error)))
+    mixed = difference + share * (survey - difference)
+    if any("odd-answers" in own or "anchors-differ" in own for own in flags):
+        return list(flags), survey, float(np.hypot(made.quantile(level) * error, survey - mixed))
+    return list(flags), mixed, made.quantile(level) * float(np.hypot((1 - share) * known, share * error))
+
+
+def _more_items(n: int, n_left: int, half: float, distance_to_margin: float) -> int:
+    """Items to add to ``n`` until the interval, shrinking with the root of their number, would exclude the margin."""
     ratio = half / max(abs(distance_to_margin), 1e-9)
-    return max(1, min(most, int(np.ceil(n * (ratio**2 - 1)))))
+    return max(1, min(n_left, int(np.ceil(n * (ratio**2 - 1)))))

@@ -181,12 +181,35 @@ class Condensation:
         ]
 
     def compare(
-        self, baseline: Responses, candidate: Responses, *, level: float = 0.9, margin: float | None = None
+        self,
+        baseline: Responses,
+        candidate: Responses,
+        *,
+        level: float = 0.9,
+        margin: float | None = None,
+        more: int = 0,
     ) -> Comparison:
         """A candidate against a baseline on the same anchors; see `disco_eval.compare`."""
         from .comparison import compare
 
-        return compare(self, baseline, candidate, level=level, margin=margin)
+        return compare(self, baseline, candidate, level=level, margin=margin, more=more)
+
+    def further(self, answers: Responses, more: int) -> Responses:
+        """The answers to the first ``more`` items of the reserve, in their order; see `answers`."""
+        items = self._reserve(more).items.pick(slice(0, more))
+        missing = np.setdiff1d(items.ids, answers.items.ids)
+        if len(missing):
+            raise AlignmentError(
+                f"no answer for {len(missing)} of the {more} more items of '{self.benchmark}': {some(missing)}. "
+                f"Evaluate the models on all that 'disco anchors DIR --more {more}' lists."
+            )
+        found = answers.align(items.ids)
+        same_questions(items, found.items, f"'{self.benchmark}'")
+        return found
+
+    def top_up(self, more: int) -> TopUp:
+        """The design-based estimate from the anchors and the first ``more`` items of the reserve."""
+        return TopUp.fit(self.anchors, self.sources.grades(), self.source_scores, self._reserve(more), more)
 
     @cached_property
     def source_flags(self) -> tuple[str, ...]:
@@ -242,17 +265,7 @@ class Condensation:
 
         Also the flags, to which is added where the two disagree; anchors that may have leaked stand for themselves.
         """
-        reserve = self._reserve(more)
-        items = reserve.items.pick(slice(0, more))
-        missing = np.setdiff1d(items.ids, answers.items.ids)
-        if len(missing):
-            raise AlignmentError(
-                f"no answer for {len(missing)} of the {more} more items of '{self.benchmark}': {some(missing)}. "
-                f"Evaluate the models on all that 'disco anchors DIR --more {more}' lists."
-            )
-        further = answers.align(items.ids)
-        same_questions(items, further.items, f"'{self.benchmark}'")
-        made = TopUp.fit(self.anchors, self.sources.grades(), self.source_scores, reserve, more)
+        further, made = self.further(answers, more), self.top_up(more)
         ahead = made.ahead(part.grades(), further.grades()) > MOST_AHEAD
         own = [tuple(f for f in of_model if f not in self.source_flags) for of_model in flags]
         flags = [

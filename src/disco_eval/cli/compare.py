@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Json, Level, keep_new, open_parts, print_json, say
+from .common import Json, Level, More, keep_new, open_parts, print_json, say
 
 if TYPE_CHECKING:
     from ..condensation import Condensation
@@ -35,6 +35,7 @@ def compare(
     margin: Annotated[
         float | None, typer.Option("--margin", help="The drop that is still acceptable, in points, such as 1.0.")
     ] = None,
+    more: More = 0,
     level: Level = 0.9,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for a report and its record; a former one is replaced.")
@@ -43,7 +44,8 @@ def compare(
 ) -> None:
     """Compare two models, such as a quantised one with the original: the difference of full scores, and a verdict.
 
-    With --margin the exit status is 0 if the candidate passes, 3 if it fails and 4 if the anchors do not decide.
+    With --margin the exit status is 0 if the candidate passes, 3 if it fails and 4 if the anchors do not decide. Then
+    answers to more items may: 'disco anchors DIR --more 100' lists them, --more 100 takes them into account.
 
     Example: **disco compare mmlu-100 original.csv quantised.csv --margin 1.0**
     """
@@ -58,10 +60,11 @@ def compare(
     c = load(condensation)
     found = make(
         c,
-        _answers(c, [baseline, *(baseline_also or [])], baseline_model),
-        _answers(c, [candidate, *(candidate_also or [])], candidate_model),
+        _answers(c, [baseline, *(baseline_also or [])], baseline_model, more),
+        _answers(c, [candidate, *(candidate_also or [])], candidate_model, more),
         level=level,
         margin=None if margin is None else margin / 100,
+        more=more,
     )
     if out is not None:
         keep_new(out, "comparison", condensation=summary(c), comparison=asdict(found), warnings=found.warnings)
@@ -77,24 +80,26 @@ def compare(
         )
         print(
             f"Calibrated on {found.n_pairs} pairs of source models at distance {found.pair_distance:.2f}; "
-            f"these two are at {found.distance:.2f}."
+            f"these two are at {found.distance:.2f}." + (f" With {more} further items." if more else "")
         )
         for line in found.warnings:
             print(line)
         if found.verdict is not None:
-            more = f"; {found.needed}" if found.needed else ""
-            print(f"{found.verdict} at a margin of {margin:g} points{more}")
+            print(f"{found.verdict} at a margin of {margin:g} points" + (f"; {found.needed}" if found.needed else ""))
+            k = more + found.more_items
+            if found.needed and c.reserve is not None and k <= len(c.reserve):
+                print(f"disco anchors DIR --more {k} lists them, disco compare --more {k} takes their answers in")
     if found.verdict is not None:
         raise typer.Exit(VERDICTS[found.verdict])
 
 
-def _answers(c: Condensation, files: list[Path], name: str | None) -> Responses:
-    """One side's answers to the anchors, from the file of every benchmark that was condensed."""
+def _answers(c: Condensation, files: list[Path], name: str | None, more: int) -> Responses:
+    """One side's answers to the anchors and further items, from the file of every benchmark that was condensed."""
     import numpy as np
 
     from ..errors import AlignmentError, some
 
-    found = [(file, r) for file, r in open_parts(files, c.anchors.ids) if np.isin(r.items.ids, c.anchors.ids).any()]
+    found = [(file, r) for file, r in open_parts(files, c.asked(more).ids) if np.isin(r.items.ids, c.anchors.ids).any()]
     if len(found) != 1:
         raise AlignmentError(
             f"{some(files)}: {'none' if not found else 'more than one'} of them holds the answers to the anchors of "

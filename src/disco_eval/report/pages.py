@@ -191,6 +191,8 @@ def comparison_page(about: dict[str, Any]) -> Page:
         f"interval. Calibrated on {found['n_pairs']} pairs of left-out source models, {found['pair_distance']:.2f} "
         f"apart; these two are {found['distance']:.2f} apart."
     )
+    if found.get("more"):
+        sure += f" With {found['more']} further items."
     if found.get("unlike"):
         sure = "interval. No pair of source models tells about these two."
     facts = [
