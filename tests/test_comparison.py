@@ -154,7 +154,9 @@ def test_older_formats_compare_by_pairs_alone_and_do_not_say_otherwise():
     formats = Path(__file__).parent / "formats"
     new, old = (load(formats / f"condensation-{k}" / "toy") for k in (7, 6))
     assert compare(new, worst, best).unlike
-    assert not compare(old, worst, best).unlike
+    found = compare(old, worst, best)
+    assert not found.unlike
+    assert any("flagged outside-range" in line for line in found.warnings)
 
 
 def test_flat_probabilities_are_not_taken_for_likeness():

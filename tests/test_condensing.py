@@ -303,6 +303,14 @@ def test_intervals_after_an_update_are_those_of_its_own_anchors():
     assert 0.85 < np.mean(held) < 0.97
 
 
+def test_committees_are_drawn_after_an_update_too():
+    """The learning curve and small folds hold too few first models for the committee; then all choose."""
+    r = population(100, 120)
+    options = {"select": "pds", "select_options": {"committee_size": 20}}
+    small = condense(r.pick(models=slice(0, 40)), 16, rng=0, curve=False, **options)
+    assert len(update(small, r, rng=0).validation.curve) > 1
+
+
 def test_an_update_uses_the_same_recipe():
     everyone = population(60, 120)
     few = everyone.pick(models=slice(0, 40))

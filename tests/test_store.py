@@ -8,7 +8,7 @@ import pytest
 import zarr
 
 from disco_eval import AlignmentError, DiscoError, FormatError, Items, Responses, open_responses
-from disco_eval.appending import append_models
+from disco_eval.appending import append_models, same_items
 from disco_eval.files import only_writer
 from disco_eval.store import chunking, codecs, seal
 from tests.conftest import population
@@ -281,10 +281,20 @@ def test_what_does_not_fit_is_not_appended(tmp_path):
         append_models(r, tmp_path / "s.zarr")
     with pytest.raises(AlignmentError, match="1 of 50 items are not in the responses"):
         append_models(more.pick(items=np.arange(49)), tmp_path / "s.zarr")
-    label = np.where(np.arange(50) < 2, (more.items.label + 1) % 4, more.items.label)
-    moved = Items(more.items.ids, n_choices=more.items.n_choices, label=label)
-    with pytest.raises(AlignmentError, match="2 items have another right choice"):
-        append_models(Responses.from_probs(more.models, moved, more.probs), tmp_path / "s.zarr")
+    there = open_responses(tmp_path / "s.zarr")
+    columns = {"n_choices": more.items.n_choices, "label": more.items.label}
+    for what, changed in (
+        (
+            "2 items have another right choice",
+            {"label": np.where(np.arange(50) < 2, (more.items.label + 1) % 4, more.items.label)},
+        ),
+        ("50 items have another subtask", {"subtask": ["x"] * 50}),
+        ("items have another weight", {"weight": np.arange(1, 51)}),
+    ):
+        items = Items(more.items.ids, **{**columns, **changed})
+        with pytest.raises(AlignmentError, match=what):
+            same_items(Responses.from_probs(more.models, items, more.probs), there, "s.zarr")
+    same_items(Responses.from_probs(more.models, Items(more.items.ids, **columns), more.probs), there, "s.zarr")
     other = Items(more.items.ids, digest=["x"] * 50, n_choices=more.items.n_choices, label=more.items.label)
     with pytest.raises(AlignmentError, match="50 items have another prompt"):
         append_models(Responses(more.models, other, more.correct, more.probs), tmp_path / "s.zarr")

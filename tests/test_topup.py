@@ -85,6 +85,38 @@ def test_all_items_asked_leave_no_doubt(select):
     assert all(e.high - e.low > 0.01 for e in c.estimate(new, more=39))
 
 
+def test_all_items_asked_tell_the_subtasks_too():
+    r = population(30, 60, graded=True)  # three subtasks, weights of 1 to 2
+    c = condense(r, 12, rng=0, curve=False)
+    new = strangers(r, 5)
+    for e, truth in zip(c.estimate(new, more=48), new.subtask_scores(), strict=True):
+        found = {s.name: s for s in e.subtasks}
+        for name, value in zip(r.items.subtasks, truth, strict=True):
+            assert (found[name].low, found[name].score, found[name].high) == pytest.approx([value] * 3, abs=1e-6)
+        assert "anchors-differ" not in e.flags
+    assert all(s.high > s.low for e in c.estimate(new, more=47) for s in e.subtasks)
+
+
+@pytest.mark.parametrize("select", ["pds", "uniform"])
+def test_items_of_no_weight_leave_nothing_less_to_estimate(select):
+    """Anchors that count for nothing are not taken off the number of items that count."""
+    r = population(30, 60)
+    weight = np.where(np.arange(60) % 3 == 0, 0.0, 1.0)
+    items = Items(r.items.ids, weight=weight, label=r.items.label, n_choices=r.items.n_choices)
+    r = Responses.from_probs(r.models, items, r.probs)
+    anchors = selector(select)(r, 20, 0)
+    of_none = int((weight[anchors.positions] == 0).sum())
+    assert of_none > 2
+    reserve = draw_reserve(r, anchors, 10_000)
+    more = len(reserve) - 5
+    made = TopUp.fit(anchors, r.grades(anchors.positions), r.scores(), reserve, more)
+    new = strangers(r, 200)
+    further = new.align(reserve.items.ids[:more]).grades()
+    score, se = made.predict(new.grades(anchors.positions), further, np.zeros(200, bool))
+    assert se.min() > 0
+    assert np.mean(np.abs(score - new.scores()) <= made.quantile(0.9) * se) > 0.8
+
+
 def test_the_less_is_left_the_less_the_anchors_count():
     """The second estimate is from all but a few of the items that are no anchors: it errs by hardly anything."""
     r = population(60, 100, graded=True)

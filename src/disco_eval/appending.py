@@ -19,9 +19,9 @@ def append_models(responses: Responses, path: str | Path) -> None:
     The models become visible at the end, by one change of the store's description, so a killed append leaves the store
     as it was and can be repeated.
 
-    Raises AlignmentError where the items are not those of the store (missing, others, another prompt by digest, another
-    label), the answers were graded otherwise (another metric), or a model is there already; DiscoError where another
-    process is writing to the store.
+    Raises AlignmentError where the items are not those of the store (missing, others, or another prompt by digest), the
+    answers were graded otherwise (another metric), or a model is there already; DiscoError where another process is
+    writing to the store.
     """
     import zarr
 
@@ -68,10 +68,6 @@ def _fitting(responses: Responses, there: Responses, where: str) -> Responses:
             f"{differs.sum()} items have another prompt or other choices than in '{where}' (digest): "
             f"{some(there.items.ids[differs])}; models must answer the same questions"
         )
-    if added.items.label is not None and there.items.label is not None:
-        other = there.items.ids[added.items.label != there.items.label]
-        if len(other):
-            raise AlignmentError(f"{len(other)} items have another right choice than in '{where}': {some(other)}")
     if (added.probs is None) != (there.probs is None):
         kinds = ("grades", "probabilities") if added.probs is None else ("probabilities", "grades")
         raise AlignmentError(f"'{where}' holds {kinds[1]}, but the models to add have {kinds[0]}; they cannot be mixed")
@@ -81,6 +77,30 @@ def _fitting(responses: Responses, there: Responses, where: str) -> Responses:
     if added.max_choices != there.max_choices:
         raise AlignmentError(f"'{where}' holds {there.max_choices} choices per item, the added {added.max_choices}")
     return added
+
+
+def same_items(added: Responses, there: Responses, where: str) -> None:
+    """Refuse items with another right choice than in the store, or that count otherwise, or belong elsewhere.
+
+    For files that anyone made: harnesses' outputs tell by their prompts. What the file to add does not say is not held
+    against it. Raises AlignmentError.
+    """
+    both = np.intersect1d(added.items.ids, there.items.ids)
+    if not len(both):
+        return  # append_models says so
+    ours, theirs = (r.items.pick(r.items.positions(both)) for r in (added, there))
+    share, known = ours.weight / ours.weight.sum(), theirs.weight / theirs.weight.sum()
+    other = {
+        "another right choice": ours.label is not None and theirs.label is not None and ours.label != theirs.label,
+        "another subtask": (ours.subtask != "") & (ours.subtask != theirs.subtask),
+        "another weight": (np.ptp(ours.weight) > 0) & ~np.isclose(share, known),
+    }
+    for what, differs in other.items():
+        if np.any(differs):
+            raise AlignmentError(
+                f"{np.sum(differs)} items have {what} than in '{where}', such as {some(both[differs])}; models must "
+                "answer the same questions"
+            )
 
 
 def _same_grading(new: dict[str, Any], old: dict[str, Any], where: str) -> None:

@@ -41,7 +41,7 @@ class Comparison:
         difference of the two estimates by as much as pairs of source models this alike were.
     low, high : an interval that holds the true difference in a share ``level`` of pairs as far apart as these.
     distance : root mean square over anchors of how far their grades are apart, 0 for equal answers; where there are
-        probabilities, the distance between these counts as much, unless the score model learned from grades alone.
+        probabilities, the distance between these counts as much (not where ours learned from grades alone).
     n_pairs, pair_distance : how many pairs of left-out source models it was calibrated on, and their median distance.
     margin : the drop that is still acceptable, in [0, 1], or None.
     verdict : ``"passes"`` where the whole interval lies above -margin, ``"fails"`` where it lies below, else
@@ -85,7 +85,7 @@ class Comparison:
             f"The {side} is flagged {flag}: {FLAGS[flag]}."
             for side, own in flags.items()
             for flag in own
-            if flag != "outside-range"
+            if flag != "outside-range" or not self.unlike  # which says it already
         ]
         return (unlike if self.unlike else []) + others
 

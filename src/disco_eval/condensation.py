@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-RERUN = (
-    0.05  # mean difference of grades on the anchors, up to which a model of a source's name is that source run again
-)
+RERUN = 0.05  # mean difference of grades up to which a model of a source's name is it, run again; or one anchor's
 
 
 @dataclass(frozen=True)
@@ -165,6 +163,8 @@ class Condensation:
             rests_on[use] = more
         nearest = self._nearest(part)
         by_subtask = self._subtasks(part, scores, halves, level)
+        if more and (shares := self._reserve(more).whole(len(self.anchors) + more)) is not None:
+            by_subtask = self._known_subtasks(answers, self.asked(more), shares)
         return [
             Estimate(
                 model=str(name),
@@ -225,13 +225,14 @@ class Condensation:
     def _are_sources(self, answers: Responses) -> Array:
         """Which models are source models, (n_models,): of the same name, and right on the same anchors.
 
-        Names such as ``checkpoint-1000`` come again; a source run again may differ on an anchor or two.
+        Names such as ``checkpoint-1000`` come again; a source run again may differ on one anchor in twenty.
         """
         known = {name: i for i, name in enumerate(self.sources.models.ids.tolist())}
         ours, theirs = self.sources.grades(), answers.grades()
+        most = max(RERUN, 1 / len(self.anchors))
         at = [known.get(name) for name in answers.models.ids.tolist()]
         return np.array(
-            [k is not None and np.abs(ours[k] - theirs[i]).mean() <= RERUN for i, k in enumerate(at)], dtype=bool
+            [k is not None and np.abs(ours[k] - theirs[i]).mean() <= most for i, k in enumerate(at)], dtype=bool
         )
 
     def save(self, path: Any, *, overwrite: bool = False) -> None:
@@ -294,6 +295,20 @@ class Condensation:
                 for name, v, w, n in zip(self.subtask_names, values[i], widths[i], counts, strict=True)
             )
             for i in range(len(scores))
+        ]
+
+    def _known_subtasks(self, answers: Responses, asked: Items, shares: Array) -> list[tuple[SubtaskEstimate, ...]]:
+        """Every model's scores on the subtasks, where all items were asked; empty where there are none."""
+        items = Items(asked.ids, subtask=asked.subtask, weight=shares)
+        known = Responses.from_correct(answers.models, items, answers.align(asked.ids).grades())
+        at = [items.subtasks.index(name) for name in self.subtask_names]
+        counts = [int((self.items.subtask == name).sum()) for name in self.subtask_names]
+        return [
+            tuple(
+                SubtaskEstimate(name, *(float(own[k]),) * 3, n)
+                for name, k, n in zip(self.subtask_names, at, counts, strict=True)
+            )
+            for own in known.subtask_scores()
         ]
 
     @cached_property

@@ -17,7 +17,7 @@ from .select.disagreement import share_pass
 
 Array = NDArray[Any]
 
-FEWEST_CHOOSERS = 5
+FEWEST_CHOOSERS = 8  # models of a fold that choose anchors, where those of an update do
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,12 @@ class Recipe:
         return anchors, model
 
     def _choosers(self, source: Responses) -> Responses:
-        """Those of these source models that choose; all, where a fold holds hardly any that should."""
+        """Those of these source models that choose; all, where a fold holds too few that should."""
         if self.chosen_by is None:
             return source
         choose = np.isin(source.models.ids, list(self.chosen_by))
-        return source.pick(models=choose) if choose.sum() >= FEWEST_CHOOSERS else source
+        committee = self.select_options.get("committee_size") or 0
+        return source.pick(models=choose) if choose.sum() >= max(FEWEST_CHOOSERS, committee) else source
 
     def _choose(self, source: Responses, rng: np.random.Generator) -> Anchors:
         if not self.mixed:

@@ -51,8 +51,7 @@ class TopUp:
         k = len(anchors)
         chance = np.concatenate([np.ones(k), np.minimum(reserve.chance[:more] * more / len(reserve), 1 - 1e-9)])
         both = np.concatenate([grades, reserve.grades[:, :more]], axis=1)
-        shares = reserve.shares[: k + more]
-        whole = shares if (shares > 0).sum() == reserve.n_items else None
+        shares, whole = reserve.shares[: k + more], reserve.whole(k + more)
         second = Survey.fit(both, scores, shares, chance, reserve.n_items)
         by_chance = int((anchors.chance < 1).sum())
         if by_chance < FEWEST:
@@ -70,9 +69,9 @@ class TopUp:
     def ahead(self, anchors: Array, further: Array) -> Array:
         """By how many standard errors the anchors say a higher score than the further items do, (n_models,).
 
-        0 where there are fewer further items than anchors.
+        0 where there are fewer further items than anchors, or where they are all that the anchors left.
         """
-        if self.first is None or further.shape[1] < anchors.shape[1]:
+        if self.first is None or self.whole is not None or further.shape[1] < anchors.shape[1]:
             return np.zeros(len(anchors))  # fewer items do not overrule more
         second, se = self.second.predict(np.concatenate([anchors, further], axis=1))
         first, se_first = self.first.predict(anchors)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from disco_eval import load, open_responses
+from disco_eval import Items, Responses, load, open_responses
 from disco_eval.io import write_npz, write_table
 from tests.conftest import population
 from tests.schemas import check
@@ -119,8 +119,12 @@ def test_models_are_added_to_a_store_that_is_there(tmp_path):
     back = open_responses(tmp_path / "s.zarr").load()
     assert back.models.ids.tolist() == r.models.ids.tolist()
     np.testing.assert_allclose(back.align(r.items.ids).probs, r.probs, atol=1e-6)
-    line = refused("import", "npz", "b.npz", "--out", "s.zarr", "--add", "--overwrite", cwd=tmp_path)
-    assert "give one of them" in line
+    for option, words in (("--overwrite", "give one of them"), ("--float16", "leave out --float16")):
+        assert words in refused("import", "npz", "b.npz", "--out", "s.zarr", "--add", option, cwd=tmp_path)
+    items = Items(r.items.ids, n_choices=r.items.n_choices, label=(r.items.label + 1) % 4)
+    write_npz(Responses.from_probs(["new"], items, r.probs[:1]), tmp_path / "d.npz")
+    line = refused("import", "npz", "d.npz", "--out", "s.zarr", "--add", cwd=tmp_path)
+    assert "60 items have another right choice than in 's.zarr'" in line
 
 
 def test_answers_in_tables_npz_and_several_files(work, tmp_path):

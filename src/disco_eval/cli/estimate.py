@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -67,23 +67,24 @@ def estimate(
     if missing:
         raise AlignmentError(f"{len(missing)} models have no answers in {some(answers)}: {some(missing)}")
     shown = list(estimates.values()) if wanted is None else [estimates[name] for name in wanted]
+    exported = None if export is None else _exported(c, shown, export, dataset or c.benchmark)
     if out is not None:
         keep_new(out, "estimates", condensation=summary(c), **estimates_record(c, shown, level))
         say(f"Report: {out / 'report.html'}")
-    if export is not None:
-        _export(c, shown, export, dataset or c.benchmark)
+    if exported is not None:
+        print_json(exported)
     else:
         show(c, shown, level, as_json)
 
 
-def _export(c: Condensation, estimates: list[Estimate], form: str, dataset: str) -> None:
+def _exported(c: Condensation, estimates: list[Estimate], form: str, dataset: str) -> list[dict[str, Any]]:
     """JSON for registries of results; JSON is YAML too, so it serves as ``.eval_results/NAME.yaml``."""
     from ..errors import DiscoError, unknown
     from ..harness.exports import FORMATS
 
     if form not in FORMATS:
         raise DiscoError(unknown("export format", form, list(FORMATS)))
-    print_json(FORMATS[form](c, estimates, dataset, c.benchmark))
+    return FORMATS[form](c, estimates, dataset, c.benchmark)
 
 
 def show(c: Condensation, estimates: list[Estimate], level: float, as_json: bool) -> None:

@@ -249,7 +249,7 @@ def _write(
     responses: Responses, out: Path, overwrite: bool, as_json: bool, float16: bool = False, add: bool = False
 ) -> None:
     if add:
-        responses = _added(responses, out, overwrite)
+        responses = _added(responses, out, overwrite, float16)
     else:
         responses.save(out, overwrite=overwrite, dtype="float16" if float16 else None)
     if as_json:
@@ -259,18 +259,25 @@ def _write(
         print(_next(out, responses.n_items))
 
 
-def _added(responses: Responses, out: Path, overwrite: bool) -> Responses:
+def _added(responses: Responses, out: Path, overwrite: bool, float16: bool) -> Responses:
     """The store with the models that it did not hold."""
     import numpy as np
 
-    from ..appending import append_models
+    from ..appending import append_models, same_items
+    from ..files import is_url
     from ..store import open_responses
 
+    if is_url(out):
+        raise DiscoError(f"stores at URLs are only read; '{out}' cannot be added to")
+    if float16:
+        raise DiscoError("a store keeps the type of its probabilities; leave out --float16 with --add")
     if overwrite:
         raise DiscoError("--add adds to what is at --out, --overwrite replaces it; give one of them")
     if not out.exists():
         raise DiscoError(f"'{out}' does not exist, so there is nothing to add to; leave out --add")
-    new = ~np.isin(responses.models.ids, open_responses(out).models.ids)
+    there = open_responses(out)
+    same_items(responses, there, str(out))
+    new = ~np.isin(responses.models.ids, there.models.ids)
     if n := int((~new).sum()):
         say(f"{n} models are in '{out}' already and are skipped: {some(responses.models.ids[~new])}")
     if new.any():

@@ -254,9 +254,7 @@ def _graded(frame: pl.DataFrame, value: str, path: str) -> Responses:
 
 def _chosen(frame: pl.DataFrame, value: str, path: str) -> Responses:
     if "choice" not in frame.columns:
-        raise FormatError(
-            f"'{path}' has {value} but no column 'choice'. Name it with 'disco import table --column choice=NAME'."
-        )
+        raise FormatError(f"'{path}' has {value} but no column 'choice'. {_named('choice')}")
     if "label" not in frame.columns:
         raise FormatError(f"'{path}' has {value} but no column 'label' for the right choice. {_named('label')}")
     empty = frame.filter(pl.col("choice").is_null() | pl.col("label").is_null())

@@ -79,7 +79,8 @@ class Survey:
         """From sources' ``grades`` (n, n_anchors) and ``scores`` (n,); ``weights`` (n_anchors,) shares of the score.
 
         ``chance`` (n_anchors,) is the probability with which each anchor was drawn; NaN for anchors chosen otherwise,
-        which stand for themselves alone, like those with 1. Raises ValueError where fewer than 4 were left to chance.
+        which stand for themselves alone, like those with 1. ``n_items`` items have a weight. Raises ValueError where
+        fewer than 4 were left to chance.
         """
         by_chance = chance < 1
         drawn = np.flatnonzero(by_chance)
@@ -95,7 +96,7 @@ class Survey:
         target = (scores - grades @ certain) / rest  # every source's mean over the rest
         X = X - mean
         values, vectors = np.linalg.eigh(X @ X.T)
-        size = np.array([rest, float(n_items - (~by_chance).sum())])
+        size = np.array([rest, float(n_items - (~by_chance & (weights > 0)).sum())])
         return cls(certain, drawn, shares, size, vectors, np.maximum(values, 0.0), X @ (target - mean))
 
     @classmethod

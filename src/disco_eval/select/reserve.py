@@ -46,6 +46,11 @@ class Reserve:
     def __len__(self) -> int:
         return len(self.items)
 
+    def whole(self, n_asked: int) -> Array | None:
+        """Shares of the anchors and further items, (n_asked,), where these are all that count; else None."""
+        shares = self.shares[:n_asked]
+        return shares if (shares > 0).sum() == self.n_items else None
+
     def check(self, more: int) -> None:
         """Refuse a number of further items that cannot be given, or is too small to tell anything."""
         if not FEWEST <= more <= len(self):
