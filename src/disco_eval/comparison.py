@@ -135,26 +135,12 @@ def compare(
     """
     _check(baseline, candidate, margin)
     one, other = condensation.answers(baseline), condensation.answers(candidate)
-    found = [assess(condensation.score_model, a) for a in (one, other)]
-    estimated = float(np.diff([np.clip(f.score[0], 0, 1) for f in found])[0])
-    sources = condensation.sources
-    by_grades = isinstance(condensation.score_model, Auto) and condensation.score_model.grades
-    soft = not by_grades and all(r.probs is not None for r in (one, other, sources))
-    distance = float(_distances(one, other, soft)[0, 0])
-    pairs = _pairs(condensation.validation, _distances(sources, sources, soft))
-    share, half, n_pairs, typical = _calibrate(condensation.benchmark, pairs, distance, level, one.n_items)
-    flags = [condensation.own_flags(a, f)[0] for a, f in zip((one, other), found, strict=True)]
-    far = bool(distance > pairs[2].max())
-    by_survey, by_itself, unseen = _as_survey(condensation, (one, other), found, level)
-    knows = condensation.validation.cautious  # formats 1 to 6 knew pairs only
-    by_survey = 0.0 if not knows else 1.0 if far else by_survey
-    difference = (share + by_survey * (1 - share)) * estimated
-    half = float(np.linalg.norm([half, estimated - difference, max(by_survey, unseen) * by_itself]))
+    said = _by_anchors(condensation, one, other, level)
+    flags, difference, half = said.flags, said.difference, said.half
     if more:
         rest = [condensation.further(r, more) for r in (baseline, candidate)]
-        flags, difference, half = _with_more(
-            condensation.top_up(more), (one, other), rest, flags, level, difference, half
-        )
+        made = condensation.top_up(more)
+        flags, difference, half = _with_more(made, (one, other), rest, flags, level, difference, half)
     low, high = max(-1.0, difference - half), min(1.0, difference + half)
     n_asked = len(condensation.anchors) + more
     n_left = max(int(condensation.provenance.get("n_items", n_asked)) - n_asked, 0)
@@ -168,18 +154,50 @@ def compare(
         low=low,
         high=high,
         level=level,
-        distance=distance,
-        n_pairs=n_pairs,
-        pair_distance=typical,
+        distance=said.distance,
+        n_pairs=said.n_pairs,
+        pair_distance=said.typical,
         margin=margin,
         verdict=verdict,
         more_items=more_items,
         all_items=0 < n_left <= more_items,
         more=more,
-        unlike=knows and (far or any("outside-range" in own for own in flags)),
+        unlike=said.unlike,
         baseline_flags=flags[0],
         candidate_flags=flags[1],
     )
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What the anchors say of two models: see the fields of `Comparison`; ``half`` is the interval's half-width."""
+
+    difference: float
+    half: float
+    distance: float
+    n_pairs: int
+    typical: float
+    unlike: bool
+    flags: list[tuple[str, ...]]
+
+
+def _by_anchors(c: Condensation, one: Responses, other: Responses, level: float) -> _Said:
+    found = [assess(c.score_model, a) for a in (one, other)]
+    estimated = float(np.diff([np.clip(f.score[0], 0, 1) for f in found])[0])
+    by_grades = isinstance(c.score_model, Auto) and c.score_model.grades
+    soft = not by_grades and all(r.probs is not None for r in (one, other, c.sources))
+    distance = float(_distances(one, other, soft)[0, 0])
+    pairs = _pairs(c.validation, _distances(c.sources, c.sources, soft))
+    share, half, n_pairs, typical = _calibrate(c.benchmark, pairs, distance, level, one.n_items)
+    far = bool(distance > pairs[2].max())
+    by_survey, by_itself, unseen = _as_survey(c, (one, other), found, level)
+    knows = c.validation.cautious  # formats 1 to 6 knew pairs only
+    by_survey = 0.0 if not knows else 1.0 if far else by_survey
+    difference = (share + by_survey * (1 - share)) * estimated
+    half = float(np.linalg.norm([half, estimated - difference, max(by_survey, unseen) * by_itself]))
+    flags = [c.own_flags(a, f)[0] for a, f in zip((one, other), found, strict=True)]
+    unlike = knows and (far or any("outside-range" in own for own in flags))
+    return _Said(difference, half, distance, n_pairs, typical, unlike, flags)
 
 
 def _check(baseline: Responses, candidate: Responses, margin: float | None) -> None:
