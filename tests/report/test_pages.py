@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -45,6 +46,24 @@ def test_the_answer_comes_first(kept, tmp_path):
     text = page.render(made)
     assert "few-sources: the condensation learned from few source models; add more." in text
     assert text.index("How far off?") < text.index("What error to expect") < text.index("How it was made")
+
+
+def test_how_many_times_better_is_said_where_it_means_something(kept):
+    c, _ = kept
+    v = c.validation
+    times = f"{v.direct_mae / v.mae:.1f} times better than as many random items"
+    assert times in condensed.condensation_page(c, "x").lead
+    exact = replace(c, validation=replace(v, estimate=v.truth + 1e-12))
+    assert "far better than as many random items" in condensed.condensation_page(exact, "x").lead
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_the_highest_of_several_estimates_owes_to_chance(kept, n):
+    c, r = kept
+    estimates = record.estimates_record(c, c.estimate(r.pick(models=slice(30, 30 + n))), 0.9)
+    about = {"condensation": record.summary(c), "command": "", **estimates}
+    words = " ".join(fact.words for fact in pages.estimates_page(about).facts)
+    assert ("The highest of 2 estimates owes part of its lead to chance." in words) == (n == 2)
 
 
 def test_the_command_makes_it_again(tmp_path):
