@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -141,6 +141,7 @@ def compare(
         rest = [condensation.further(r, more) for r in (baseline, candidate)]
         made = condensation.top_up(more)
         flags, difference, half = _with_more(made, (one, other), rest, flags, level, difference, half)
+        said = replace(said, unlike=said.unlike and made.whole is None)
     low, high = max(-1.0, difference - half), min(1.0, difference + half)
     n_asked = len(condensation.anchors) + more
     n_left = max(int(condensation.provenance.get("n_items", n_asked)) - n_asked, 0)

@@ -53,6 +53,7 @@ def compare(
     from ..comparison import VERDICTS
     from ..comparison import compare as make
     from ..errors import ValidationError
+    from ..numerics.survey import FEWEST
     from ..report.record import summary
 
     if margin is not None and not 0 < margin < 100:
@@ -86,7 +87,7 @@ def compare(
             print(line)
         if found.verdict is not None:
             print(f"{found.verdict} at a margin of {margin:g} points" + (f"; {found.needed}" if found.needed else ""))
-            k = more + found.more_items
+            k = max(more + found.more_items, FEWEST)
             if found.needed and c.reserve is not None and k <= len(c.reserve):
                 print(f"disco anchors DIR --more {k} lists them, disco compare --more {k} takes their answers in")
     if found.verdict is not None:
