@@ -124,16 +124,20 @@ def test_where_no_pair_is_alike_the_survey_says_how_sure_one_can_be(tmp_path):
     assert "--margin is a drop in points" in refusal
 
 
-def test_a_candidate_that_may_have_seen_the_anchors_does_not_pass_unnoticed(tmp_path):
+def one_that_has_seen(every: int):
+    """A condensation, a model below the middle of its sources, and the same with every so-manieth anchor right."""
     r = population(160, 400, graded=True, seed=3)
     source = np.arange(160) % 2 == 0
     c = condense(r.pick(models=source), 40, rng=0, curve=False)
-    new = r.pick(models=~source)
-    k = int(np.argsort(new.scores())[20])
-    right = np.array(new.correct[[k]])
-    right[:, r.items.positions(c.anchors.ids)[::2]] = 1
-    honest = Responses.from_correct(["honest"], r.items, np.array(new.correct[[k]]))
-    leaked = Responses.from_correct(["leaked"], r.items, right)
+    k = int(np.argsort(r.pick(models=~source).scores())[20])
+    honest = np.array(r.pick(models=~source).correct[[k]])
+    right = honest.copy()
+    right[:, r.items.positions(c.anchors.ids)[::every]] = 1
+    return c, *(Responses.from_correct([n], r.items, x) for n, x in (("honest", honest), ("leaked", right)))
+
+
+def test_a_candidate_that_may_have_seen_the_anchors_does_not_pass_unnoticed(tmp_path):
+    c, honest, leaked = one_that_has_seen(2)
     found = compare(c, honest, leaked, margin=0.02)
     assert found.verdict == "passes"
     assert found.baseline_flags == ()
@@ -215,15 +219,7 @@ def test_further_items_decide_and_all_of_them_leave_no_doubt(tmp_path):
 
 
 def test_where_anchors_are_suspect_the_further_items_compare():
-    r = population(160, 400, graded=True, seed=3)
-    source = np.arange(160) % 2 == 0
-    c = condense(r.pick(models=source), 40, rng=0, curve=False)
-    new = r.pick(models=~source)
-    k = int(np.argsort(new.scores())[20])
-    right = np.array(new.correct[[k]])
-    right[:, r.items.positions(c.anchors.ids)] = 1
-    honest = Responses.from_correct(["honest"], r.items, np.array(new.correct[[k]]))
-    leaked = Responses.from_correct(["leaked"], r.items, right)
+    c, honest, leaked = one_that_has_seen(1)
     before, found = compare(c, honest, leaked, margin=0.02), compare(c, honest, leaked, margin=0.02, more=120)
     own = float(leaked.scores()[0] - honest.scores()[0])  # the anchors are items too
     assert before.verdict == "passes"

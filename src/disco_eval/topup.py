@@ -23,7 +23,7 @@ class TopUp:
 
     Two survey estimates (`numerics.survey`: source models predict, the items drawn correct them; augmented inverse
     probability weighting) that err independently of each other: one from the anchors with a known chance, one from the
-    further items, drawn from what the anchors left. They are mixed by the numbers of items that they rest on, never
+    further items, drawn from what the anchors left. They are mixed by how many items they rest on and leave, never
     by what the model answered. The second holds for any model. The first does where the anchors are drawn blindly
     (`stratified`); those of `auto` are picked from among those drawn, and what bias that leaves is measured
     (``docs/theory/more-items.md``). Where the further items are all that the anchors left, nothing is estimated.
