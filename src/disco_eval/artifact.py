@@ -4,7 +4,8 @@
 reserve, the subtasks and the learning curve, 4 took a backtest's result out of the default score model, 5 added the
 numbers of its guard and the chance of a guess, 6 the sources left out alone and how sure the survey must be to sound
 the alarm, 7 where intervals start to widen, how odd strong models may look and what the anchors cannot tell, 8 whether
-those of models with relatives among the sources widen later, 9 what the label's probabilities say of leaked anchors.
+those of models with relatives among the sources widen later, 9 what the label's probabilities say of leaked anchors,
+10 what sources that remembered anchors would look like.
 To change the layout: raise it by one, keep `load` able to read every older number (``READS``), add a folder written by
 the last release to ``tests/formats``, and say so in the changelog.
 
@@ -42,8 +43,8 @@ from .select.reserve import Reserve
 Array = NDArray[Any]
 T = TypeVar("T")
 
-FORMAT = 9
-READS = (1, 2, 3, 4, 5, 6, 7, 8, 9)
+FORMAT = 10
+READS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 VALIDATION = ("mae", "direct_mae", "grouped_by", "n_folds", "near", "cautious", "trusts_kin")
 KIND = "disco-eval condensation"
 JSON, ARRAYS, CARD = "condensation.json", "arrays.safetensors", "README.md"

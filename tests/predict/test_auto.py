@@ -122,8 +122,10 @@ def test_copies_of_sources_do_not_switch_the_guard_off(copies):
         ("leakage.strong", [0.0], "leakage.strong"),
         ("likely.guess", [2.0], "no probability"),
         ("likely.slope", [1.0], "likely.slope"),
-        ("odd", [0.0, 1.0], "honest models"),
-        ("odd", [1.0], "odd"),
+        ("leakage.direction", [0.0], "leakage.direction"),
+        ("leakage.units", [1.0], "leakage.units"),
+        ("leakage.units", [0.0, -1.0, 0.0, 1.0, 2.0], "honest models"),
+        ("likely.units", [0.0, 1.0, 0.0, -1.0, 2.0], "honest models"),
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(name, value, said):
@@ -198,15 +200,26 @@ def test_switches_are_true_or_false(option):
         Auto(**option)
 
 
-def test_kinds_of_evidence_are_compared_in_units_of_what_honest_sources_show():
+def as_in_format_9(model, *odd):
+    """Configuration and arrays of a score model as the last format had them: the ratio alone, in units of its own."""
+    later = ("direction", "units")
+    state = {name: array for name, array in model.state().items() if not name.endswith(later)}
+    config = model.config()
+    parts = {name: part for name, part in config["parts"].items() if name != "learned"}
+    return {**config, "parts": parts}, {**state, "odd": np.array(odd)}
+
+
+def test_kinds_of_evidence_of_format_9_are_compared_in_units_of_what_honest_sources_show():
     source = population(60, 80)
     anchors = auto(source, 20, 0)
     model = Auto().fit(source, anchors)
     answers = source.pick(items=anchors.positions)
-    state = model.state()
 
     def leak(*odd):
-        return Auto.restore(model.config(), {**state, "odd": np.array(odd)}, anchors.ids).assess(answers).leak
+        older = Auto.restore(*as_in_format_9(model, *odd), anchors.ids)
+        again = Auto.restore(older.config(), older.state(), anchors.ids)  # kept as it is by saving
+        np.testing.assert_array_equal(again.assess(answers).leak, older.assess(answers).leak)
+        return older.assess(answers).leak
 
     grades, label = leak(1.0, 1e3), leak(1e3, 1.0)
     both = np.maximum(grades, label)
@@ -214,13 +227,16 @@ def test_kinds_of_evidence_are_compared_in_units_of_what_honest_sources_show():
     np.testing.assert_allclose(leak(2.0, 2.0), leak(1.0, 1.0) / 2)
     assert (grades > 0).any()
     assert np.abs(grades - label).max() > 0.1
+    for odd, said in (((0.0, 1.0), "honest models"), ((1.0,), "odd")):
+        with pytest.raises(FormatError, match=said):
+            Auto.restore(*as_in_format_9(model, *odd), anchors.ids)
 
 
 def test_evidence_that_does_not_fit_the_rest_is_refused():
     source = population()
     anchors = auto(source, 12, 0)
     soft, hard = Auto().fit(source, anchors), Auto(grades=True).fit(source, anchors)
-    added = {k: v for k, v in soft.state().items() if k == "odd" or k.startswith("likely.")}
+    added = {k: v for k, v in soft.state().items() if k.startswith("likely.")}
     for model, likely, more in ((soft, False, {}), (soft, None, {}), (hard, True, {}), (hard, True, added)):
         config = {**model.config(), "parts": {**model.config()["parts"], "likely": likely}}
         with pytest.raises(FormatError, match="what tells of leaked anchors does not fit"):

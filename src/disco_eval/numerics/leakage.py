@@ -56,11 +56,11 @@ class Leakage:
         Models stronger than every source fit the curves worse and look as if they remembered. How much is learned by
         curves of the weaker half of the sources (of 65, of 80 %), from what they say of the others.
         """
-        known = cls._curves(grades, scores, guess)
+        known = cls.curves(grades, scores, guess)
         found = []
         for share in CUTS:
             weak = scores <= np.quantile(scores, share)
-            by_weak = cls._curves(grades[weak], scores[weak], len(known.guess) > 0)
+            by_weak = cls.curves(grades[weak], scores[weak], len(known.guess) > 0)
             evidence, ability = by_weak._weigh(grades[~weak])
             found.append(evidence[ability > _upper_edge(scores[weak])])
         beyond = np.concatenate(found)
@@ -70,7 +70,7 @@ class Leakage:
         return replace(known, strong=np.array([_upper_edge(scores), min(more, MOST_ALLOWED)]))
 
     @classmethod
-    def _curves(cls, grades: Array, scores: Array, guess: bool | None) -> Leakage:
+    def curves(cls, grades: Array, scores: Array, guess: bool | None) -> Leakage:
         """The curves and what is not known of them, by Newton's method, and whether some source guesses."""
         ability = (_logit(scores) - _logit(scores).mean())[:, None]
         slope = np.ones(grades.shape[1])
@@ -102,11 +102,21 @@ class Leakage:
         fit no curve exactly. Twice as sharp at equal false alarms as the classical person-fit statistic l_z (measured
         in ``docs/theory/intervals-and-alarms.md``).
         """
+        return self.weigh(grades)[0]
+
+    def weigh(self, grades: Array) -> tuple[Array, Array]:
+        """`evidence` of every model, (n_models,), and its likeliest ability if some anchors were remembered."""
         evidence, ability = self._weigh(grades)
         if not len(self.strong):
-            return evidence
+            return evidence, ability
         edge, more = self.strong
-        return np.asarray(evidence - np.where(ability > edge, more, 0.0))
+        return np.asarray(evidence - np.where(ability > edge, more, 0.0)), ability
+
+    @staticmethod
+    def strongest(scores: Array) -> float:
+        """Ability of the strongest source, as centred for the curves."""
+        ability = _logit(scores)
+        return float(ability.max() - ability.mean())
 
     def _weigh(self, grades: Array) -> tuple[Array, Array]:
         """The ratio for every model, (n_models,), and the likeliest ability if some anchors were remembered."""

@@ -11,8 +11,9 @@ import numpy as np
 from ..errors import FormatError, ValidationError
 from ..numerics.ability import AbilityLine, easiness
 from ..numerics.gp import GaussianProcess
-from ..numerics.leakage import ODD, Leakage
+from ..numerics.leakage import Leakage
 from ..numerics.likeness import with_copies
+from ..numerics.memory import Memory
 from ..numerics.rng import Seed
 from ..numerics.survey import FEWEST, UNSEEN, Survey
 from ..responses import Responses
@@ -30,7 +31,7 @@ _EDGE = (0.05, 0.95)  # quantiles of the source scores between which a target co
 _LEAST_SPREAD = 1e-6  # of the source scores, that nothing is divided by 0
 _MOST = 1e3  # that a saved number of the guard can be
 _GRADES = 0.3  # weight of the grades beside the probabilities, which are much smaller
-_LEAST_ODD = 0.5  # evidence of memory that honest models may show at least, by which kinds of evidence are compared
+_LEAST_ODD = 0.5  # unit of the evidence of memory, formats 1 to 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +44,8 @@ class Assessment:
     process, process_sd : the Gaussian process. line : the ability line. survey, survey_se : the survey estimate; the
         line and its error where no anchor was drawn by chance.
     outside : how far the model lies outside the sources' range, in standard deviations of their scores; < 0 inside.
-    leak : evidence that some anchors were remembered, the likelihood ratio of `numerics.leakage`; with probabilities
-        the larger of that of grades and that of the label's probabilities, each in units of what honest sources show.
+    leak : evidence that some anchors were remembered, of `numerics.memory`; with probabilities the larger of that of
+        grades and that of the label's probabilities, each in units of what honest sources show.
     nearest : distance to the nearest answers among the sources that the process learned from, see `numerics.gp`.
     surveyed : whether the score moves to the survey estimate outside, so that the survey's interval holds for it.
     """
@@ -101,7 +102,8 @@ class Auto:
         known, scores = source.pick(items=anchors.positions), source.scores()
         rows = _evenly(known.models.ids, scores)
         copies = partial(with_copies, answers=telling_answers(source)[rows], most=len(rows) // 5)
-        families = copies(kin(source)[rows])
+        akin = kin(source)
+        families = copies(akin[rows])
         self._ids = anchors.ids
         self._soft = known.probs is not None and known.items.label is not None and not self.grades
         self._weights = _in_the_mean(anchors)
@@ -113,9 +115,10 @@ class Auto:
         error, sd = (each * errors).sum(axis=0), (each * sds).sum(axis=0)
         self._line = _fit_line(source, anchors, known.grades(), scores)
         self._survey = _fit_survey(source, anchors, known.grades(), scores)
-        self._leakage = Leakage.fit(known.grades(), scores, self.guess)
-        self._likely = Leakage.fit(known.label_probs(), scores, self.guesses) if self._soft else None
-        self._odd = np.array([_honest(leakage, seen) for leakage, seen in self._leakages(known)])
+        order = np.lexsort((known.models.ids, scores))  # the same whatever order the sources come in
+        to_learn = scores[order], akin[order]
+        self._memory = Memory.fit(known.grades()[order], *to_learn, self.guess)
+        self._likely = Memory.fit(known.label_probs()[order], *to_learn, self.guesses) if self._soft else None
         low, high = np.quantile(scores, _EDGE)
         spread = max(float(scores.std()), _LEAST_SPREAD)
         line_error = scores - self._line.predict(known.grades())
@@ -156,20 +159,13 @@ class Auto:
 
     def _leak(self, answers: Responses) -> Array:
         """Evidence of remembered anchors, (n_models,). Memory may show in what is right, or in how sure a model is."""
-        found = [leakage.evidence(seen) for leakage, seen in self._leakages(answers)]
-        if self._likely is None:
-            return found[0]
-        return np.asarray(np.max([one / odd for one, odd in zip(found, self._odd, strict=True)], axis=0))
-
-    def _leakages(self, answers: Responses) -> list[tuple[Leakage, Array]]:
-        """Each kind of evidence, and the answers that it looks at."""
-        both = [(self._leakage, answers.grades())]
-        return both if self._likely is None else [*both, (self._likely, answers.label_probs())]
+        found = self._memory.evidence(answers.grades())
+        return found if self._likely is None else np.maximum(found, self._likely.evidence(answers.label_probs()))
 
     @property
     def guesses(self) -> bool:
         """Whether a fitted model counts with models that guess: given, or learned from the sources."""
-        return bool(len(self._leakage.guess))
+        return bool(len(self._memory.curves.guess))
 
     def difference_error(self, one: Array, other: Array) -> float | None:
         """Standard error of the survey's difference of two models, from grades (n_anchors,); None without a survey."""
@@ -179,7 +175,9 @@ class Auto:
         """The survey estimate and its error, each (n_models,); the line's where no anchors were drawn by chance."""
         if self._survey is None:
             return line, np.full(len(line), line_sd)
-        return self._survey.predict(grades, UNSEEN if self._leakage.doubt.size else 0.0)  # formats 1 to 6 knew none
+        return self._survey.predict(
+            grades, UNSEEN if self._memory.curves.doubt.size else 0.0
+        )  # formats 1 to 6 knew none
 
     @property
     def _sure(self) -> float | None:
@@ -203,8 +201,9 @@ class Auto:
 
     def config(self) -> Config:
         parts = {"soft": self._soft, "survey": self._survey is not None, "distance": self._edge is not None}
-        parts["weights"] = bool(self._leakage.doubt.size)
+        parts["weights"] = bool(self._memory.curves.doubt.size)
         parts["likely"] = self._likely is not None
+        parts["learned"] = bool(len(self._memory.direction))
         return {"guard": self.guard, "grades": self.grades, "parts": parts}
 
     def state(self) -> Arrays:
@@ -213,9 +212,11 @@ class Auto:
             arrays |= {"edge": self._edge, "excess": self._excess}
         for i, process in enumerate(self._processes):
             arrays |= _arrays(f"process{i}", process)
-        arrays |= _arrays("line", self._line) | _arrays("leakage", self._leakage)
+        arrays |= _arrays("line", self._line) | _memory_arrays("leakage", self._memory)
         if self._likely is not None:
-            arrays |= {"odd": self._odd} | _arrays("likely", self._likely)
+            arrays |= _memory_arrays("likely", self._likely)
+            if not len(self._memory.direction):
+                arrays["odd"] = np.concatenate([self._memory.units, self._likely.units])
         return arrays if self._survey is None else arrays | _arrays("survey", self._survey)
 
     @classmethod
@@ -236,12 +237,14 @@ class Auto:
         model._excess = need(state, "excess", (n,)) if distance else None
         model._processes = [GaussianProcess(**_part(state, f"process{i}", GaussianProcess.shapes())) for i in range(n)]
         model._line = AbilityLine(**_part(state, "line", {"easiness": (len(ids),), "curve": (None,), "line": (2,)}))
-        model._leakage = _restored_leakage(state, "leakage", n_anchors, distance, weighted)
+        learned = "learned" in parts and bool(parts["learned"])  # from format 10 on
         likely = "likely" in parts and bool(parts["likely"])  # from format 9 on, with probabilities
-        if likely != ("odd" in state) or (likely and not parts["soft"]):
+        if likely != ("likely.slope" in state) or (likely and not parts["soft"]):
             raise FormatError("the saved score model 'auto' makes no sense: what tells of leaked anchors does not fit")
-        model._likely = _restored_leakage(state, "likely", n_anchors, True, True) if likely else None
-        model._odd = need(state, "odd", (2,)) if likely else np.ones(1)
+        odd = need(state, "odd", (2,)) if likely and not learned else np.ones(2)
+        memory = partial(_restored_memory, state, n_anchors=n_anchors, learned=learned)
+        model._memory = memory("leakage", odd[:1], guesses=distance, doubts=weighted)
+        model._likely = memory("likely", odd[1:], guesses=True, doubts=True) if likely else None
         has_survey = bool(config["parts"]["survey"])
         model._survey = Survey(**_part(state, "survey", Survey.shapes())) if has_survey else None
         wrong = model._mismatch(len(ids))
@@ -267,15 +270,9 @@ class Auto:
             return "the spread of the source scores is out of bounds"
         if not 0 <= self._facts[3] <= MOST_EXCESS:
             return "the size of the errors is out of bounds"
-        for leakage in (self._leakage, *([self._likely] if self._likely is not None else [])):
-            if len(leakage.guess) > 1 or not ((leakage.guess >= 0) & (leakage.guess <= 1)).all():
-                return "the chance of a guess is no probability"
-            if not ((leakage.doubt[:2] >= 0) & (leakage.doubt[:2] <= _MOST)).all():
-                return "what is not known of the anchors' curves is out of bounds"
-            if len(leakage.strong) and not 0 <= leakage.strong[1] <= _MOST:
-                return "what strong models may look like is out of bounds"
-        if not ((self._odd >= _LEAST_ODD) & (self._odd <= _MOST)).all():
-            return "what honest models may look like is out of bounds"
+        for memory in (self._memory, *([self._likely] if self._likely is not None else [])):
+            if wrong := _wrong_memory(memory):
+                return wrong
         v = self._survey
         if v is None:
             return ""
@@ -354,19 +351,39 @@ def _fit_survey(source: Responses, anchors: Anchors, grades: Array, scores: Arra
     return Survey.fit(grades, scores, share[anchors.positions], anchors.chance, int((share > 0).sum()))
 
 
-def _honest(leakage: Leakage, seen: Array) -> float:
-    """Evidence that few honest sources exceed, by which kinds of evidence are compared."""
-    return float(np.clip(np.quantile(leakage.evidence(seen), 1 - ODD), _LEAST_ODD, _MOST))
-
-
-def _restored_leakage(state: Arrays, prefix: str, n_anchors: int, guesses: bool, doubts: bool) -> Leakage:
-    """From a saved model: formats 1 to 4 knew no guesses, 1 to 6 not how little is known of the curves."""
+def _restored_memory(
+    state: Arrays, prefix: str, unit: Array, *, n_anchors: int, guesses: bool, doubts: bool, learned: bool
+) -> Memory:
+    """From a saved model: formats 1 to 4 knew no guesses, 1 to 6 not what curves leave open, 1 to 9 curves alone."""
     curves: dict[str, tuple[int | None, ...]] = {"slope": (n_anchors,), "intercept": (n_anchors,)}
     if guesses:
         curves["guess"] = (None,)
     if doubts:
         curves |= {"doubt": (3, n_anchors), "strong": (2 if len(state.get(f"{prefix}.strong", ())) else 0,)}
-    return Leakage(**_part(state, prefix, curves))
+    ratio = Leakage(**_part(state, prefix, curves))
+    if not learned:
+        return Memory(ratio, np.zeros(0), unit)
+    return Memory(ratio, **_part(state, prefix, {"direction": (n_anchors,), "units": (5,)}))
+
+
+def _wrong_memory(memory: Memory) -> str:
+    """What makes no sense in a restored part; empty if all does."""
+    curves, units = memory.curves, memory.units
+    if len(curves.guess) > 1 or not ((curves.guess >= 0) & (curves.guess <= 1)).all():
+        return "the chance of a guess is no probability"
+    if not ((curves.doubt[:2] >= 0) & (curves.doubt[:2] <= _MOST)).all():
+        return "what is not known of the anchors' curves is out of bounds"
+    if len(curves.strong) and not 0 <= curves.strong[1] <= _MOST:
+        return "what strong models may look like is out of bounds"
+    learned = len(units) > 1 and bool((units[[1, 3]] >= 0).all())
+    return "" if learned or _LEAST_ODD <= units[0] <= _MOST else "what honest models may look like is out of bounds"
+
+
+def _memory_arrays(prefix: str, memory: Memory) -> Arrays:
+    arrays = _arrays(prefix, memory.curves)
+    if len(memory.direction):
+        arrays |= {f"{prefix}.direction": memory.direction, f"{prefix}.units": memory.units}
+    return arrays
 
 
 def _arrays(prefix: str, part: Any) -> Arrays:

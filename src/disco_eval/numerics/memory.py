@@ -1,0 +1,141 @@
+"""Whether a model remembers some of the anchors, told by what its answers would look like if a source did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .leakage import ODD, Leakage
+
+Array = NDArray[Any]
+
+SHARE = 0.3  # of the anchors, that the sources are made to remember
+LEAST_UNIT = 1e-6  # of evidence
+_FEWEST = 10  # source models that a direction is learned from
+_FOLDS = 5
+_RIDGE = 0.05  # of an anchor's variance, which is 0.25 at most: anchors are nearly as many as sources
+_STEPS = (0.6180339887498949, 0.4142135623730951)  # irrational: what is remembered is spread over anchors and sources
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Two kinds of evidence that anchors were remembered, weighed against each other.
+
+    The likelihood ratio of `Leakage` knows how hard the anchors are and no more. The other kind is learned: the linear
+    discriminant between the sources' answers and the same answers with 30 % of the anchors made right, which knows
+    which anchors go together, so that it sees what the ratio takes for ability. It counts inside the sources' range
+    only, since models stronger than every source look to it as if they remembered.
+
+    Attributes
+    ----------
+    curves : the likelihood ratio.
+    direction : (n_anchors,) what a right answer to each anchor adds; (0,) where only the ratio is known
+        (formats 1 to 9).
+    units : (5,) what is added to it; what a unit of the ratio adds; for models beyond the sources' range what is added
+        to the ratio, and times what it counts alone; the ability up to which a model is inside. (1,), the unit of the
+        ratio, where only that is known.
+    """
+
+    curves: Leakage
+    direction: Array
+    units: Array
+
+    @classmethod
+    def fit(cls, grades: Array, scores: Array, kin: Array, guess: bool | None = None) -> Memory:
+        """Learn from the sources' ``grades`` (n, n_anchors), in [0, 1], their ``scores`` (n,) and who is ``kin`` (n,).
+
+        How the two kinds are weighed, and their units, are learned from sources left out with their kin; with fewer
+        than ten sources the ratio stands alone. The same for the same sources in the same order.
+        """
+        curves = Leakage.fit(grades, scores, guess)
+        direction, strongest = np.zeros(grades.shape[1]), curves.strongest(scores)
+        ratio = curves.evidence(grades)
+        within, shares = ratio, np.array([1.0, 0.0])
+        if len(scores) >= _FEWEST:
+            direction = _discriminant(grades)
+            honest, leaked = _left_out(grades, scores, kin, bool(len(curves.guess)))
+            shares = _weighed(honest, leaked)
+            ratio, within = honest[0], shares @ honest
+        (middle, unit), (alone, of_ratio) = _scale(within), _scale(ratio)
+        units = np.array([-middle / unit, shares[0] / unit, -alone / of_ratio, 1 / of_ratio, strongest])
+        return cls(curves, shares[1] / unit * direction, units)
+
+    def evidence(self, grades: Array) -> Array:
+        """Evidence that anchors were remembered, (n_models,), from grades (n_models, n_anchors).
+
+        0 for the average honest source and 1 for what a twentieth of honest ones exceed, about; thresholds come from
+        models that are known. Of models beyond the sources' range, what honest sources show counts for nothing.
+        """
+        ratio, ability = self.curves.weigh(grades)
+        if not len(self.direction):
+            return np.asarray(ratio / self.units[0])
+        added, per_ratio, added_alone, alone, edge = self.units
+        beyond = ratio * alone + added_alone
+        beyond = np.where(beyond > 1, beyond, np.minimum(beyond, 0.0))
+        return np.asarray(np.where(ability > edge, beyond, ratio * per_ratio + grades @ self.direction + added))
+
+
+def remembering(grades: Array) -> Array:
+    """The same answers, (n, n_anchors), with `SHARE` of the anchors right, others for every model."""
+    n, k = grades.shape
+    at = (np.arange(k) * _STEPS[0] + np.arange(n)[:, None] * _STEPS[1]) % 1.0
+    return np.where(at < SHARE, 1.0, grades)
+
+
+def _discriminant(grades: Array) -> Array:
+    """Linear discriminant, (n_anchors,), between honest answers and those with `SHARE` of them made right at random.
+
+    The moments of the latter follow from those of the former: means move towards 1, covariances shrink, and every
+    anchor varies by whether it was remembered.
+    """
+    n, k = grades.shape
+    mean = grades.mean(axis=0)
+    honest = (grades - mean).T @ (grades - mean) / n
+    moved = (1 - SHARE) * mean + SHARE
+    leaked = (1 - SHARE) ** 2 * honest
+    np.fill_diagonal(leaked, (1 - SHARE) * (grades**2).mean(axis=0) + SHARE - moved**2)
+    return np.linalg.solve((honest + leaked) / 2 + _RIDGE * np.eye(k), moved - mean)
+
+
+def _left_out(grades: Array, scores: Array, kin: Array, guess: bool) -> tuple[Array, Array]:
+    """What (ratio, direction) of the others say of each source, (2, n), and of the same where it remembers anchors."""
+    leaked = remembering(grades)
+    told = np.empty((2, 2, len(scores)))
+    for fold in _folds(kin):
+        curves = Leakage.curves(grades[~fold], scores[~fold], guess)
+        direction = _discriminant(grades[~fold])
+        for i, answers in enumerate((grades[fold], leaked[fold])):
+            told[i, 0, fold], told[i, 1, fold] = curves.evidence(answers), answers @ direction
+    return told[0], told[1]
+
+
+def _weighed(honest: Array, leaked: Array) -> Array:
+    """What each kind of evidence counts, (2,), >= 0: the linear discriminant of the two, from (2, n) each."""
+    spread = (np.cov(honest) + np.cov(leaked)) / 2
+    spread[np.diag_indices(2)] = spread.diagonal() * (1 + _RIDGE) + LEAST_UNIT
+    return np.maximum(np.linalg.solve(spread, leaked.mean(axis=1) - honest.mean(axis=1)), 0.0)
+
+
+def _folds(kin: Array) -> list[Array]:
+    """Masks (n,) of `_FOLDS` parts of about one size, kin in one part: the largest group first, to the smallest part.
+
+    Kin are torn apart where they would leave too few others to learn from.
+    """
+    _, first, group, size = np.unique(kin, return_index=True, return_inverse=True, return_counts=True)
+    if size.max() > len(kin) / 2:
+        return _folds(np.arange(len(kin)))
+    part = np.zeros(len(size), dtype=np.int64)
+    taken = np.zeros(_FOLDS, dtype=np.int64)
+    for g in np.lexsort((first, -size)):
+        part[g] = taken.argmin()
+        taken[part[g]] += size[g]
+    return [part[group] == k for k in range(_FOLDS) if taken[k]]
+
+
+def _scale(honest: Array) -> tuple[float, float]:
+    """What honest sources show on average, and how much more one in twenty of them shows."""
+    middle = float(np.median(honest))
+    return middle, max(float(np.quantile(honest, 1 - ODD)) - middle, LEAST_UNIT)
