@@ -120,8 +120,9 @@ def test_models_that_guess_are_honest_in_folds_without_any_too():
         condense(sources, 100, predict_options={"guess": guess}, **options).validation.leak for guess in (None, False)
     )
     lazy = np.array(family) == "lazy"
-    assert np.median(without[lazy]) > 5  # what a fold without them would take for remembering
-    assert np.median(known[lazy]) < 1
+    # what a fold without them would take for remembering: more than 95 % of the others show
+    assert np.median(without[lazy]) > 1.5 * np.quantile(without[~lazy], 0.95)
+    assert np.median(known[lazy]) < 0.3 * np.quantile(known[~lazy], 0.95)
 
 
 def test_widening_starts_where_estimates_move_and_ends_with_the_alarm():

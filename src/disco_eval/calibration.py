@@ -44,8 +44,9 @@ FLAGS = {
     "estimate rests on the anchors as a survey of the benchmark, with a survey's interval",
     "lines-disagree": "what source models teach and what the anchors alone say differ more than they should: the model "
     "is unlike the sources",
-    "odd-answers": "hard anchors right and easy ones wrong, more than its ability explains: anchors may have leaked "
-    "into its training data, or it is of a kind that the sources are not (such as one that has hardly learned)",
+    "odd-answers": "it gets anchors right that no source of its ability would, or that do not go together in any: "
+    "anchors may have leaked into its training data, or it is of a kind that the sources are not (such as one that has "
+    "hardly learned)",
     "anchors-differ": "its anchors say a higher score than the further items do, by more than chance explains: "
     "anchors may have leaked into its training data; the estimate rests on the further items",
     "few-sources": "the condensation learned from few source models; add more",

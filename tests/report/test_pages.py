@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 import shlex
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import polars as pl
@@ -64,6 +64,23 @@ def test_the_highest_of_several_estimates_owes_to_chance(kept, n):
     about = {"condensation": record.summary(c), "command": "", **estimates}
     words = " ".join(fact.words for fact in pages.estimates_page(about).facts)
     assert ("The highest of 2 estimates owes part of its lead to chance." in words) == (n == 2)
+
+
+def test_further_items_are_part_of_the_cost(kept):
+    c, r = kept
+    two = r.pick(models=[30, 31])
+    about = {"condensation": record.summary(c), "command": ""}
+    estimates = record.estimates_record(c, c.estimate(two, more=20), 0.9)
+    assert max(e["more"] for e in estimates["estimates"]) == 20
+
+    def cost(made):
+        return {fact.question: fact.figure for fact in made.facts}["What does it cost?"]
+
+    assert cost(pages.estimates_page({**about, **estimates})) == "40 of 80 items"
+    one, other = (two.pick(models=[i]) for i in range(2))
+    for more in (0, 20):
+        compared = asdict(c.compare(one, other, margin=0.02, more=more))
+        assert cost(pages.comparison_page({**about, "comparison": compared})) == f"{20 + more} of 80 items"
 
 
 def test_the_command_makes_it_again(tmp_path):

@@ -139,7 +139,7 @@ def estimates_page(about: dict[str, Any]) -> Page:
              f"estimated for {best.model} on all {parts.count_of(made['n_items'])} items."),
         Fact("How sure?", f"{best.low:.1f} to {best.high:.1f}", f"is its {span}.{_of_many(found)}"),
         parts.error_fact(made),
-        parts.cost_fact(made),
+        parts.cost_fact(made, max((e.get("more", 0) for e in about["estimates"]), default=0)),
     ]  # fmt: skip
     return Page(
         f"{whose} on {made['benchmark']}",
@@ -199,7 +199,7 @@ def comparison_page(about: dict[str, Any]) -> Page:
         Fact("What is the difference?", moved, f"{found['candidate']} minus the baseline."),
         Fact("How sure?", span, f"is the {100 * found['level']:g} % {sure}"),
         *([Fact("Verdict", str(verdict), f"at a margin of {margin:g} points.")] if verdict else []),
-        parts.cost_fact(made),
+        parts.cost_fact(made, found.get("more", 0)),
     ]  # fmt: skip
     return Page(
         f"{found['candidate']} against {found['baseline']} on {made['benchmark']}",

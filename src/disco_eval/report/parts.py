@@ -259,14 +259,14 @@ def cost(about: dict[str, Any]) -> Section | None:
     return Section("cost", "What it saves", words, [figure])
 
 
-def cost_fact(about: dict[str, Any]) -> Fact:
-    """The answer to what an estimate costs."""
-    n_items, n_anchors = about.get("n_items"), about["n_anchors"]
+def cost_fact(about: dict[str, Any], more: int = 0) -> Fact:
+    """The answer to what an estimate costs that rests on the anchors and ``more`` further items."""
+    n_items, asked = about.get("n_items"), about["n_anchors"] + more
     if not n_items:
-        return Fact("What does it cost?", f"{n_anchors:,} items", "for each model.")
-    share = 100 * (1 - n_anchors / n_items)
+        return Fact("What does it cost?", f"{asked:,} items", "for each model.")
+    share = 100 * (1 - asked / n_items)
     words = f"for each model: {share:.0f} % less work, once {about['n_sources']:,} models were evaluated in full."
-    return Fact("What does it cost?", f"{n_anchors:,} of {n_items:,} items", words)
+    return Fact("What does it cost?", f"{asked:,} of {n_items:,} items", words)
 
 
 def error_fact(about: dict[str, Any]) -> Fact:
