@@ -108,7 +108,10 @@ def test_folds_do_not_depend_on_the_order():
 
 def test_which_kinship_folds_keep():
     assert splits.fold_groups(population(24, 5).models, 5) == "family"
-    assert splits.fold_groups(Models(list("abcdef"), base=list("uvwxyz")), 5) == "base"
+    ids, pairs = list("abcdefghijkl"), list("uuvvwwxxyyzz")
+    assert splits.fold_groups(Models(ids, base=pairs), 5) == "base"
+    assert splits.fold_groups(Models(ids, base=ids), 5) == "none"  # names that no two share
+    assert splits.fold_groups(Models(ids, family=ids, base=pairs), 5) == "base"
     assert splits.fold_groups(Models(list("abcdef")), 5) == "none"
     assert splits.fold_groups(Models(list("abcdef"), family=["x"] * 6), 5) == "none"
 

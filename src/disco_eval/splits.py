@@ -183,14 +183,15 @@ def fold_groups(models: Models, n_folds: int, answers: Array | None = None) -> s
     The first of family and base that is known for half of the models or more, has `FEWEST_GROUPS` or more (with fewer
     folds, as many as there are folds; with more folds than groups each group is one), and none that holds more than
     half of the models or leaves fewer than `LEAST_LEFT`: what is learned without it would say little about what is
-    learned with it. Where neither is, models whose ``answers`` (n_models, k) err alike count as kin, if a tenth or
-    more of the models have any.
+    learned with it. Names that no two models share say nothing. Where neither is, models whose ``answers``
+    (n_models, k) err alike count as kin, if a tenth or more of the models have any.
     """
     n, fewest = len(models.ids), min(n_folds, FEWEST_GROUPS)
     for by in ("family", "base"):
         group = _groups(models, by)
         names, sizes = np.unique(group[group != ""], return_counts=True)
-        if len(names) >= fewest and 2 * sizes.sum() >= n and sizes.max() <= min(n // 2, max(n - LEAST_LEFT, 1)):
+        says = len(names) >= fewest and 2 * sizes.sum() >= n and sizes.max() > 1
+        if says and sizes.max() <= min(n // 2, max(n - LEAST_LEFT, 1)):
             return by
     if answers is None:
         return "none"

@@ -217,6 +217,14 @@ def test_what_is_cut_as_it_should_be_is_not_refused(tmp_path):
         read_table(csv(tmp_path, f"name,item,score,{metadata}\na,x,1{',1' * 25}\n"))
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_text_in_utf_16_is_named(tmp_path, encoding):
+    text = "model,item,score\na,x,1\n"
+    (tmp_path / "t.csv").write_text(text if encoding == "utf-16" else "\ufeff" + text, encoding=encoding)
+    with pytest.raises(FormatError, match=r"text in UTF-16.*save it as 'CSV UTF-8'"):
+        read_table(tmp_path / "t.csv")
+
+
 def test_rows_of_other_items_are_shown_beside_those_asked_for(tmp_path):
     (tmp_path / "a.csv").write_text("model,item,score\nm, q1,1\n")
     with pytest.raises(FormatError, match="items asked for, such as q1, q2; its items are  q1"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import polars as pl
 from ..errors import FormatError, ValidationError
 from ..resources import need
 
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TIMES = {".csv": 10, ".tsv": 10, ".jsonl": 20, ".ndjson": 20}  # memory that a table takes against its text
 
 
@@ -54,9 +56,12 @@ def read_frame(path: Path, kind: str | None = None, **options: Any) -> pl.DataFr
             with without_panics():
                 need(_parquet_bytes(path), f"the table in '{path}'", "take fewer models at a time")
                 return pl.read_parquet(path, **options)
+        with path.open("rb") as file:
+            if file.read(2) in _UTF_16:
+                raise FormatError(f"'{path}' is text in UTF-16 (Excel's 'Unicode text'); save it as 'CSV UTF-8'")
         need(_TIMES[suffix] * path.stat().st_size, f"the table in '{path}'", "take fewer models at a time")
         return pl.read_csv(path, **options) if suffix in (".csv", ".tsv") else pl.read_ndjson(path, **options)
-    except ValidationError:
+    except (ValidationError, FormatError):
         raise
     except (KeyboardInterrupt, SystemExit):
         raise
