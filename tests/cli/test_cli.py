@@ -59,6 +59,13 @@ def test_import_table_with_other_names(work, tmp_path):
     assert json.loads(out.stdout) == {"out": str(tmp_path / "t.zarr"), "n_models": 4, "n_items": 5}
 
 
+@pytest.mark.parametrize(("n", "said"), [(9, "disco estimate CONDENSATION"), (10, "disco condense")])
+def test_few_models_are_no_sources(tmp_path, n, said):
+    write_npz(population(n, 12), tmp_path / "r.npz")
+    done = disco("import", "npz", "r.npz", "--out", "r.zarr", cwd=tmp_path)
+    assert f"\nNext: {said} " in done.stdout
+
+
 def test_condense_learned_from_the_sources_alone(work):
     c = load(work / "toy-20")
     assert c.sources.models.ids.tolist() == population(40, 80).models.ids[:30].tolist()

@@ -236,12 +236,16 @@ def _import(
         return
     there = f", {len(done.present)} were there already" if done.present else ""
     print(f"{out}: {len(done.added)} models added{there}; now {r!r}")
-    print(_next(out, r.n_items))
+    print(_next(out, r))
 
 
-def _next(out: Path, n_items: int) -> str:
-    """What to type next: 100 anchors, or a third of a benchmark that has hardly more items."""
-    n = 100 if n_items >= 300 else max(n_items // 3, 1)
+def _next(out: Path, r: Responses) -> str:
+    """What to type next: 100 anchors, or a third of a benchmark that has hardly more items; few models are targets."""
+    from ..condensing import FEWEST_SOURCES
+
+    if r.n_models < FEWEST_SOURCES:
+        return f"Next: disco estimate CONDENSATION {out} ('disco condense' takes {FEWEST_SOURCES} models or more)"
+    n = 100 if r.n_items >= 300 else max(r.n_items // 3, 1)
     return f"Next: disco condense {out} --out {out.stem}-{n}" + (f" --anchors {n}" if n != 100 else "")
 
 
@@ -256,7 +260,7 @@ def _write(
         print_json({"out": str(out), "n_models": responses.n_models, "n_items": responses.n_items})
     else:
         print(f"{out}: {responses!r}")
-        print(_next(out, responses.n_items))
+        print(_next(out, responses))
 
 
 def _added(responses: Responses, out: Path, overwrite: bool, float16: bool) -> Responses:
