@@ -97,7 +97,7 @@ class Comparison:
         return (
             "only the whole benchmark would decide"
             if self.all_items
-            else f"about {self.more_items} more items would decide"
+            else f"about {self.more_items} more items would decide if the estimate stays"
         )
 
 

@@ -184,8 +184,12 @@ def comparison_page(about: dict[str, Any]) -> Page:
     figure = Figure("difference", "The difference and its interval", alt, charts.difference(margin), data,
                     "Grey line: no difference." + (" Dashed: the margin." if margin is not None else ""))  # fmt: skip
     verdict, moved = found["verdict"], f"{points['difference']:+.2f} points"
-    rest = "Only the whole benchmark" if found.get("all_items") else f"About {found['more_items']} more items"
-    more = f" {rest} would decide." if verdict == "undecided" else ""
+    rest = (
+        "Only the whole benchmark would decide."
+        if found.get("all_items")
+        else f"About {found['more_items']} more items would decide if the estimate stays."
+    )
+    more = f" {rest}" if verdict == "undecided" else ""
     lead = _VERDICTS[verdict] + more if verdict else "The difference of their scores on the whole benchmark."
     sure = (
         f"interval. Calibrated on {found['n_pairs']} pairs of left-out source models, {found['pair_distance']:.2f} "
