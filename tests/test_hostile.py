@@ -305,3 +305,22 @@ def test_arrays_that_do_not_fit_together_are_refused_when_loaded(tmp_path):
     _seal_condensations(tmp_path)
     with pytest.raises(FormatError):
         de.load(tmp_path / "c")
+
+
+@pytest.mark.parametrize("predict", ["forest", "boosting"])
+def test_trees_of_longer_signatures_are_refused_when_loaded(tmp_path, predict):
+    """Found by the fuzz: trees that look at a number that no signature has, on a way that the first source does not go."""
+    from safetensors.numpy import load_file, save_file
+
+    from tests.fuzz.mutate import _seal_condensations
+
+    de.condense(population(24, 12), 4, select="pds", predict=predict, rng=0, n_folds=2, curve=False).save(
+        tmp_path / "c"
+    )
+    file = tmp_path / "c" / "arrays.safetensors"
+    arrays = load_file(file)
+    (name,) = (n for n in arrays if n.endswith("n_features"))
+    save_file({**arrays, name: arrays[name] + 1}, file)
+    _seal_condensations(tmp_path)
+    with pytest.raises(FormatError, match="numbers of a signature"):
+        de.load(tmp_path / "c")

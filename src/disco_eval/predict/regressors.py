@@ -161,8 +161,16 @@ class Forest:
         return self
 
     def predict(self, X: Array) -> Array:
-        mean: Array = self._trees.predict(X).mean(axis=1)
+        mean: Array = self._leaves(X).mean(axis=1)
         return mean
+
+    def _leaves(self, X: Array) -> Array:
+        """Every tree's value for every row; a saved forest may be of signatures of another length."""
+        if X.shape[1] != self._n_features:
+            raise ValueError(
+                f"its trees compare {self._n_features} numbers of a signature, of which there are {X.shape[1]}"
+            )
+        return self._trees.predict(X)
 
     def config(self) -> Config:
         return {"n_trees": self.n_trees}
@@ -204,7 +212,7 @@ class Boosting(Forest):
         return self
 
     def predict(self, X: Array) -> Array:
-        steps: Array = self._trees.predict(X).sum(axis=1)
+        steps: Array = self._leaves(X).sum(axis=1)
         steps *= self._start[1]
         steps += self._start[0]
         return steps
