@@ -309,7 +309,7 @@ def test_arrays_that_do_not_fit_together_are_refused_when_loaded(tmp_path):
 
 @pytest.mark.parametrize("predict", ["forest", "boosting"])
 def test_trees_of_longer_signatures_are_refused_when_loaded(tmp_path, predict):
-    """Found by the fuzz: trees that look at a number that no signature has, on a way that the first source does not go."""
+    """Found by the fuzz: trees that look at a number no signature has, on a way that the first source does not go."""
     from safetensors.numpy import load_file, save_file
 
     from tests.fuzz.mutate import _seal_condensations
