@@ -5,7 +5,7 @@ import pytest
 
 import disco_eval as de
 from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, condense
-from disco_eval.numerics.intervals import symmetric_quantile
+from disco_eval.numerics.intervals import rarely_exceeded, symmetric_quantile
 from disco_eval.splits import folds
 from tests.conftest import population
 
@@ -200,6 +200,15 @@ def test_too_few_residuals_reach_beyond_the_largest_as_a_normal_distribution_doe
         errors = rng.normal(size=13)
         hits += abs(errors[-1]) <= symmetric_quantile(errors[:-1], 0.99)
     assert hits / 2000 > 0.955  # the largest of 12 alone covers 92 %
+
+
+@pytest.mark.parametrize("n", [19, 82, 300])
+def test_what_is_rarely_exceeded_is_by_no_more_than_was_said(n):
+    rng = np.random.default_rng(n)
+    values = rng.normal(size=(4000, n + 1))
+    over = np.mean([row[-1] > rarely_exceeded(row[:-1], 0.05) for row in values])
+    assert 0.05 - 1 / (n + 1) - 0.012 < over < 0.05 + 0.012  # 0.012: three and a half standard errors
+    assert rarely_exceeded(np.array([3.0, 1.0, 2.0]), 0.05) == 3.0  # so few cannot tell
 
 
 @pytest.mark.parametrize(("select", "predict"), [("auto", "auto"), ("pds", "forest"), ("sharp", "gp"), ("jsd", "knn")])

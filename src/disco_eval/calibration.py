@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .numerics.intervals import symmetric_quantile
+from .numerics.intervals import rarely_exceeded, symmetric_quantile
 from .numerics.leakage import ODD
 from .numerics.likeness import effective_number
 from .numerics.survey import systematic
@@ -194,7 +194,8 @@ class CrossValidation:
 
     def unusual(self, found: Assessment) -> dict[str, Array]:
         """Flag to mask (n_models,): which assessed models are out of what the left-out sources were like."""
-        odd = float(np.nanquantile(self.leak, 1 - ODD)) if np.isfinite(self.leak).any() else np.inf
+        leak = self.leak[np.isfinite(self.leak)]
+        odd = rarely_exceeded(leak, ODD) if len(leak) else np.inf
         far = max(2.0, float(np.nanquantile(self.apart, APART))) if np.isfinite(self.apart).any() else np.inf
         return {  # comparisons with NaN, what a score model does not know, are false
             "outside-range": found.outside > OUTSIDE,

@@ -28,3 +28,12 @@ def symmetric_quantile(residuals: NDArray[Any], level: float) -> float:
         return float(size[rank - 1])
     reach = NormalDist().inv_cdf(0.5 + level / 2) / NormalDist().inv_cdf(0.5 + 0.5 * len(size) / (len(size) + 1))
     return float(size[-1] * max(reach, 1.0))
+
+
+def rarely_exceeded(values: NDArray[Any], share: float) -> float:
+    """What a new value exceeds with probability ``share`` at most if it is exchangeable with these.
+
+    The ``ceil((n + 1) * (1 - share))``-th smallest; the largest, where so few values cannot tell.
+    """
+    rank = int(np.ceil((len(values) + 1) * (1 - share)))
+    return float(np.sort(values)[min(rank, len(values)) - 1])
