@@ -1,13 +1,14 @@
 import json
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from disco_eval import AlignmentError, DiscoError, Models, Responses, ValidationError, condense
+from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, condense
 from disco_eval.artifact import load
-from disco_eval.comparison import compare
+from disco_eval.comparison import Comparison, _more_items, _Said, compare
 from disco_eval.io import write_npz
 from tests.cli.test_cli import disco
 from tests.conftest import population
@@ -210,9 +211,10 @@ def test_further_items_decide_and_all_of_them_leave_no_doubt(tmp_path):
     said = disco("compare", "c", "a.npz", "b.npz", "--margin", 5, cwd=tmp_path, status=4).stdout
     k = max(compare(c, *undecided, margin=0.05).more_items, 4)
     assert f"disco anchors DIR --more {k} lists them, disco compare --more {k} takes their answers in" in said
-    args = ("a.npz", "b.npz", "--margin", 5, "--more", 240, "--out", "report")
-    assert "With 240 further items." in disco("compare", "c", *args, cwd=tmp_path, status=None).stdout
-    assert "With 240 further items." in (tmp_path / "report" / "report.html").read_text()
+    for more, said in ((180, "With 180 further items."), (240, "All items were asked: the difference is what it is.")):
+        args = ("a.npz", "b.npz", "--margin", 5, "--more", more, "--out", "report")
+        assert said in disco("compare", "c", *args, cwd=tmp_path, status=None).stdout
+        assert said in (tmp_path / "report" / "report.html").read_text()
     few = undecided[0].align(c.asked(20).ids)
     with pytest.raises(AlignmentError, match="no answer for 20 of the 40 more items"):
         compare(c, few, undecided[1], more=40)
@@ -270,3 +272,82 @@ def test_what_is_taken_off_a_difference_is_left_in_the_interval(small, monkeypat
     assert abs(estimated) > 0.01
     assert found.difference == pytest.approx(0.25 * estimated)
     assert (found.high - found.low) / 2 >= 0.75 * abs(estimated)
+
+
+@pytest.mark.parametrize("k", range(1, 13))
+def test_a_drop_of_exactly_the_margin_is_acceptable(all_known, k):
+    """With all items known; on 100 or 200 items a drop of a point is an ordinary one."""
+    c, baseline = all_known
+    right = np.flatnonzero(baseline.correct[0])
+    worse = np.array(baseline.correct)
+    worse[0, right[-k:]] = 0
+    candidate = Responses.from_correct(["candidate"], baseline.items, worse)
+    exact, more = k / 200, len(c.reserve)
+    found = compare(c, baseline, candidate, margin=exact, more=more)
+    assert (found.verdict, found.more_items, found.needed, found.whole) == ("passes", 0, "", True)
+    assert compare(c, baseline, candidate, margin=exact - 1e-6, more=more).verdict == "fails"
+
+
+@pytest.fixture(scope="module")
+def all_known():
+    r = population(50, 200, seed=2)
+    r = Responses.from_correct(r.models, r.items.ids, np.asarray(r.correct) > 0.5)
+    c = condense(r.pick(models=np.arange(49)), 40, rng=0, n_folds=4, curve=False)
+    return c, r.pick(models=[49])
+
+
+def test_items_that_do_not_count_are_not_asked_for():
+    """Half of the items weigh nothing: with 100 asked there are 60 left that could decide."""
+    r = population(40, 200, seed=2)
+    items = Items(r.items.ids, weight=np.where(np.arange(200) < 120, 1.0, 0.0))
+    r = Responses.from_correct(r.models, items, r.correct)
+    c = condense(r.pick(models=np.arange(30)), 40, rng=0, n_folds=4, curve=False)
+    assert c.reserve.n_items == 120
+    pairs = [(r.pick(models=[i]), r.pick(models=[j])) for i in range(30, 40) for j in range(30, 40) if i != j]
+    wanted = [compare(c, a, b, margin=0.01, more=40) for a, b in pairs]
+    assert max(found.more_items for found in wanted) <= 40
+    assert all(found.more_items > 0 for found in wanted if found.verdict == "undecided")
+
+
+def test_how_many_more_items_counts_that_they_run_out():
+    """Half-width 1.25 times too wide: of infinitely many 56 more of 100, of 400 items that end it sooner."""
+    said = _Said(-0.03, 0.05, 0.1, 100, 0.1, False, [(), ()], 0.08)
+    assert _more_items(said, 100, 0, 10**9, 0.07) == int(np.ceil(100 * 1.25**2)) - 100
+    assert _more_items(said, 100, 0, 300, 0.07) == int(np.ceil(1 / (1 / 400 + (1 / 100 - 1 / 400) / 1.25**2))) - 100
+    assert _more_items(said, 100, 0, 300, 0.03) == 300  # just at the margin: only all of them
+    assert _more_items(said, 100, 300, 0, 0.07) == 0
+    suspect = replace(said, flags=[(), ("odd-answers",)])
+    assert _more_items(suspect, 100, 0, 10**9, 0.07) == 4 * 100  # as a survey twice as wide as it should be
+    assert _more_items(suspect, 100, 60, 10**9, 0.07) == 4 * 100 - 60
+    assert _more_items(replace(suspect, by_itself=0.01), 100, 60, 10**9, 0.07) == 40  # no fewer than decide alone
+    assert _more_items(replace(suspect, set_aside=True), 100, 200, 10**9, 0.07) == int(np.ceil(200 * 1.25**2)) - 200
+
+
+def test_a_few_further_items_do_not_overrule_suspect_anchors():
+    """With fewer than the anchors an honest pair that is flagged would be told less than without any."""
+    c, honest, leaked = one_that_has_seen(2)
+    none, few, many = (compare(c, honest, leaked, margin=0.02, more=more) for more in (0, 8, 40))
+    assert "odd-answers" in few.candidate_flags
+    assert [found.set_aside for found in (none, few, many)] == [False, False, True]
+    assert few.high - few.low <= none.high - none.low + 1e-9
+    assert many.basis.startswith("Of 40 further items alone")
+    made = c.top_up(40)
+    grades = [np.concatenate([x.grades()[0] for x in (c.answers(r), c.further(r, 40))]) for r in (honest, leaked)]
+    alone = float(np.diff(made.second.predict(np.stack(grades))[0])[0])
+    own = made.quantile(0.9) * made.second.difference_error(*grades)
+    assert many.difference == pytest.approx(alone)
+    assert many.high - many.difference > own + 1e-6  # it reaches to what it would have been with the anchors
+
+
+def test_a_pair_that_is_unlike_all_is_known_where_all_items_are(all_known):
+    c, baseline = all_known
+    best = Responses.from_correct(["best"], baseline.items, np.ones((1, 200)))
+    assert compare(c, baseline, best).unlike
+    found = compare(c, baseline, best, more=len(c.reserve))
+    assert not found.unlike
+
+
+def test_where_only_the_whole_benchmark_would_decide_it_is_said():
+    found = Comparison("a", "b", 0.0, -0.02, 0.02, 0.9, 0.1, 100, 0.1, 0.01, "undecided", 300, True)
+    assert found.needed == "only the whole benchmark would decide"
+    assert replace(found, all_items=False).needed == "about 300 more items would decide if the estimate stays"

@@ -26,6 +26,7 @@ Array = NDArray[Any]
 PAIRS = 100  # of source models, nearest in distance, that an interval is calibrated on
 FEWEST_PAIRS = 30
 UNSEEN = 0.5  # anchors that two models differ on beside those that show it, where no pair of sources is as near
+ROUNDING = 1e-9  # of a difference of scores, which a drop of exactly the margin may be off
 VERDICTS = {"passes": 0, "fails": 3, "undecided": 4}
 """What the verdicts are called, and the exit status of ``disco compare`` for each."""
 
@@ -44,13 +45,16 @@ class Comparison:
         probabilities, the distance between these counts as much (not where ours learned from grades alone).
     n_pairs, pair_distance : how many pairs of left-out source models it was calibrated on, and their median distance.
     margin : the drop that is still acceptable, in [0, 1], or None.
-    verdict : ``"passes"`` where the whole interval lies above -margin, ``"fails"`` where it lies below, else
+    verdict : ``"passes"`` where the whole interval lies at or above -margin, ``"fails"`` where it lies below, else
         ``"undecided"``; None without a margin.
-    more_items : about how many more items would decide, if the estimate stays; 0 where decided.
+    more_items : about how many more items would decide, if the estimate stays; 0 where decided. Of a suspect model (see
+        `set_aside`) the anchors are not counted, since further items would have to decide without them.
     all_items : whether that is all there are: only the whole benchmark would.
     unlike : whether no pair of source models tells about these two, since one is outside the sources' range or they are
         further apart than any pair: difference and interval then rest, in part or wholly, on the anchors as a survey.
     more : number of items beyond the anchors that it rests on too.
+    set_aside : whether it rests on the further items alone, since the anchors may have leaked into either model.
+    whole : whether all items are known: the difference is what it is.
     baseline_flags, candidate_flags : what is unusual about each, keys of `disco_eval.calibration.FLAGS`: a candidate
         that may have seen the anchors is no better for passing.
     """
@@ -70,6 +74,8 @@ class Comparison:
     all_items: bool = False
     unlike: bool = False
     more: int = 0
+    set_aside: bool = False
+    whole: bool = False
     baseline_flags: tuple[str, ...] = ()
     candidate_flags: tuple[str, ...] = ()
 
@@ -88,6 +94,17 @@ class Comparison:
             if flag != "outside-range" or not self.unlike  # which says it already
         ]
         return (unlike if self.unlike else []) + others
+
+    @property
+    def basis(self) -> str:
+        """What the interval rests on, in a sentence or two."""
+        if self.whole:
+            return "All items were asked: the difference is what it is."
+        if self.set_aside:
+            return f"Of {self.more} further items alone: the anchors may have leaked, and were set aside."
+        pairs = f"Calibrated on {self.n_pairs} pairs of source models at distance {self.pair_distance:.2f}"
+        more = f" With {self.more} further items." if self.more else ""
+        return f"{pairs}; these two are at {self.distance:.2f}.{more}"
 
     @property
     def needed(self) -> str:
@@ -136,18 +153,16 @@ def compare(
     _check(baseline, candidate, margin)
     one, other = condensation.answers(baseline), condensation.answers(candidate)
     said = _by_anchors(condensation, one, other, level)
-    flags, difference, half = said.flags, said.difference, said.half
+    n_left = _left(condensation, more)
     if more:
         rest = [condensation.further(r, more) for r in (baseline, candidate)]
-        made = condensation.top_up(more)
-        flags, difference, half = _with_more(made, (one, other), rest, flags, level, difference, half)
-        said = replace(said, unlike=said.unlike and made.whole is None)
+        said = _with_more(said, condensation.top_up(more), (one, other), rest, level)
+    elif n_left == 0:
+        said = _known(said, other.grades()[0] - one.grades()[0], condensation.items.weight)
+    difference, half = said.difference, said.half
     low, high = max(-1.0, difference - half), min(1.0, difference + half)
-    n_asked = len(condensation.anchors) + more
-    n_left = max(int(condensation.provenance.get("n_items", n_asked)) - n_asked, 0)
     verdict = _verdict(low, high, margin)
-    to_margin = difference + (margin or 0.0)
-    more_items = 0 if verdict != "undecided" else _more_items(n_asked, n_left, half, to_margin)
+    more_items = _more_items(said, len(condensation.anchors), more, n_left, margin) if verdict == "undecided" else 0
     return Comparison(
         baseline=str(one.models.ids[0]),
         candidate=str(other.models.ids[0]),
@@ -164,14 +179,19 @@ def compare(
         all_items=0 < n_left <= more_items,
         more=more,
         unlike=said.unlike,
-        baseline_flags=flags[0],
-        candidate_flags=flags[1],
+        set_aside=said.set_aside,
+        whole=said.whole,
+        baseline_flags=said.flags[0],
+        candidate_flags=said.flags[1],
     )
 
 
 @dataclass(frozen=True)
 class _Said:
-    """What the anchors say of two models: see the fields of `Comparison`; ``half`` is the interval's half-width."""
+    """What is known of two models: see the fields of `Comparison`.
+
+    ``half`` is the interval's half-width, ``by_itself`` that of the anchors as a survey.
+    """
 
     difference: float
     half: float
@@ -180,6 +200,14 @@ class _Said:
     typical: float
     unlike: bool
     flags: list[tuple[str, ...]]
+    by_itself: float
+    set_aside: bool = False
+    whole: bool = False
+
+    @property
+    def suspect(self) -> bool:
+        """Whether the anchors may have leaked into either model."""
+        return any({"odd-answers", "anchors-differ"} & set(own) for own in self.flags)
 
 
 def _by_anchors(c: Condensation, one: Responses, other: Responses, level: float) -> _Said:
@@ -198,7 +226,7 @@ def _by_anchors(c: Condensation, one: Responses, other: Responses, level: float)
     half = float(np.linalg.norm([half, estimated - difference, max(by_survey, unseen) * by_itself]))
     flags = [c.own_flags(a, f)[0] for a, f in zip((one, other), found, strict=True)]
     unlike = knows and (far or any("outside-range" in own for own in flags))
-    return _Said(difference, half, distance, n_pairs, typical, unlike, flags)
+    return _Said(difference, half, distance, n_pairs, typical, unlike, flags, by_itself)
 
 
 def _check(baseline: Responses, candidate: Responses, margin: float | None) -> None:
@@ -213,7 +241,7 @@ def _verdict(low: float, high: float, margin: float | None) -> str | None:
     """Of an interval of differences; None without a margin."""
     if margin is None:
         return None
-    return "passes" if low > -margin else "fails" if high < -margin else "undecided"
+    return "passes" if low >= -margin - ROUNDING else "fails" if high < -margin - ROUNDING else "undecided"
 
 
 def _as_survey(
@@ -293,35 +321,58 @@ def _pairs(v: CrossValidation, apart: Array) -> tuple[Array, Array, Array]:
 
 
 def _with_more(
-    made: TopUp,
-    answers: Sequence[Responses],
-    further: Sequence[Responses],
-    flags: Sequence[tuple[str, ...]],
-    level: float,
-    difference: float,
-    half: float,
-) -> tuple[list[tuple[str, ...]], float, float]:
-    """Flags, difference and half-width with the further items' own say, weighed by the errors of both.
+    said: _Said, made: TopUp, answers: Sequence[Responses], further: Sequence[Responses], level: float
+) -> _Said:
+    """What is known with the further items' own say, weighed by the errors of both.
 
-    Where the anchors of either model are suspect, the further items decide alone, and the interval reaches to what it
-    would have been, since an honest model may be suspect by chance.
+    Where the anchors of either model are suspect, as many further items as anchors or more decide alone, and the
+    interval reaches to what it would have been, since an honest model may be suspect by chance. Fewer items do not
+    overrule more.
     """
     on_anchors, on_further = ([r.grades()[0] for r in rs] for rs in (answers, further))
     ahead = [made.ahead(a[None], b[None])[0] > MOST_AHEAD for a, b in zip(on_anchors, on_further, strict=True)]
-    flags = [(*own, *(("anchors-differ",) if is_so else ())) for own, is_so in zip(flags, ahead, strict=True)]
+    flags = [(*own, *(("anchors-differ",) if is_so else ())) for own, is_so in zip(said.flags, ahead, strict=True)]
+    said = replace(said, flags=flags)
     both = [np.concatenate([a, b]) for a, b in zip(on_anchors, on_further, strict=True)]
     if made.whole is not None:
-        return list(flags), float((both[1] - both[0]) @ made.whole), 0.0
+        return _known(said, both[1] - both[0], made.whole)
     survey = float(np.diff(made.second.predict(np.stack(both))[0])[0])
-    error, known = made.second.difference_error(both[0], both[1]), half / NormalDist().inv_cdf(0.5 + level / 2)
+    error, known = made.second.difference_error(both[0], both[1]), said.half / NormalDist().inv_cdf(0.5 + level / 2)
     share = float(part_of(np.array(known), np.array(error)))
-    mixed = difference + share * (survey - difference)
-    if any("odd-answers" in own or "anchors-differ" in own for own in flags):
-        return list(flags), survey, float(np.hypot(made.quantile(level) * error, survey - mixed))
-    return list(flags), mixed, made.quantile(level) * float(np.hypot((1 - share) * known, share * error))
+    mixed = said.difference + share * (survey - said.difference)
+    if said.suspect and len(on_further[0]) >= len(on_anchors[0]):
+        own = made.quantile(level) * error
+        return replace(said, difference=survey, half=float(np.hypot(own, survey - mixed)), set_aside=True)
+    half = made.quantile(level) * float(np.hypot((1 - share) * known, share * error))
+    return replace(said, difference=mixed, half=half)
 
 
-def _more_items(n: int, n_left: int, half: float, distance_to_margin: float) -> int:
-    """Items to add to ``n`` until the interval, shrinking with the root of their number, would exclude the margin."""
-    ratio = half / max(abs(distance_to_margin), 1e-9)
-    return max(1, min(n_left, int(np.ceil(n * (ratio**2 - 1)))))
+def _known(said: _Said, differences: Array, weight: Array) -> _Said:
+    """Where all items were asked: from the differences (n_items,) of the two models' grades."""
+    difference = float(differences @ weight / weight.sum())
+    return replace(said, difference=difference, half=0.0, unlike=False, set_aside=False, whole=True)
+
+
+def _left(c: Condensation, more: int) -> int:
+    """How many items that count towards the score were not asked."""
+    if c.reserve is None:
+        return max(int(c.provenance.get("n_items", len(c.anchors))) - len(c.anchors), 0)
+    return c.reserve.n_items - int((c.reserve.shares[: len(c.anchors) + more] > 0).sum())
+
+
+def _more_items(said: _Said, n_anchors: int, more: int, n_left: int, margin: float | None) -> int:
+    """Items to add until the interval would exclude the margin, if the estimate stays.
+
+    An interval shrinks with the root of ``1 / n - 1 / N``, n of N items asked. Where the anchors are suspect, n counts
+    the further items only; before these decide, they are taken to tell as much as so many anchors do as a survey.
+    """
+    if n_left == 0:
+        return 0
+    n, half, fewest = n_anchors + more, said.half, 0
+    asked = more if said.suspect else n
+    if said.suspect:
+        n, half, fewest = (more, said.half, 0) if said.set_aside else (n_anchors, said.by_itself, n_anchors)
+    total = asked + n_left
+    ratio = half / max(abs(said.difference + (margin or 0.0)), 1e-9)
+    needed = 1 / (1 / total + (1 / n - 1 / total) / ratio**2) if n < total else total
+    return max(1, min(n_left, int(np.ceil(max(needed, fewest) - asked))))

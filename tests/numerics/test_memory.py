@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from disco_eval import Responses, condense
 from disco_eval.numerics.ability import sigmoid
 from disco_eval.numerics.leakage import Leakage
-from disco_eval.numerics.memory import SHARE, Memory, _discriminant, _folds, remembering
+from disco_eval.numerics.memory import SHARE, Memory, _discriminant, _folds, _left_out, remembering
 
 
 def skilled(n_models, top=1.5, seed=0, skills=4, n_items=100):
@@ -90,12 +91,36 @@ def test_folds_keep_kin_together_unless_one_kind_is_most_of_them():
     assert [part.sum() for part in _folds(np.zeros(10))] == [2] * 5
 
 
-@pytest.mark.parametrize("n", [3, 8, 9])
-def test_few_sources_are_judged_by_the_ratio(n):
+def test_each_source_is_judged_by_others_than_its_kin():
+    grades, scores = skilled(40)
+    grades, scores = np.repeat(grades, 2, axis=0), np.repeat(scores, 2)
+    kin = np.repeat(np.arange(40), 2)
+    honest, leaked = _left_out(grades, scores, kin, guess=False)
+    known = remembering(grades)
+    for part in _folds(kin):
+        curves, direction = Leakage.curves(grades[~part], scores[~part], False), _discriminant(grades[~part])
+        assert not np.isin(kin[part], kin[~part]).any()
+        for told, answers in ((honest, grades), (leaked, known)):
+            np.testing.assert_allclose(told[0, part], curves.evidence(answers[part]))
+            np.testing.assert_allclose(told[1, part], answers[part] @ direction)
+
+
+@pytest.mark.parametrize("n", [4, 8, 10])
+def test_few_sources_give_finite_evidence(n):
     grades, scores = skilled(n)
     memory = Memory.fit(grades, scores, np.arange(n))
-    assert not memory.direction.any()
+    assert memory.direction.any()
     assert np.isfinite(memory.evidence(skilled(40, seed=2)[0])).all()
+
+
+@pytest.mark.parametrize("n", [10, 12, 18])
+def test_folds_of_few_sources_judge_in_the_same_units(n):
+    """Thresholds come from folds of fewer sources still; of evidence of another kind, they were never passed."""
+    grades, _ = skilled(n, seed=n, n_items=300)
+    r = Responses.from_correct([f"m{i}" for i in range(n)], [f"i{j}" for j in range(300)], grades)
+    left_out = condense(r, 100, rng=0, curve=False).validation.leak
+    assert abs(np.median(left_out)) < 1
+    assert 0 < left_out.max() < 4
 
 
 @pytest.mark.parametrize("grades", [np.ones((30, 40)), np.zeros((30, 40)), np.full((30, 40), 0.5)])

@@ -126,6 +126,10 @@ def test_copies_of_sources_do_not_switch_the_guard_off(copies):
         ("leakage.units", [1.0], "leakage.units"),
         ("leakage.units", [0.0, -1.0, 0.0, 1.0, 2.0], "honest models"),
         ("likely.units", [0.0, 1.0, 0.0, -1.0, 2.0], "honest models"),
+        ("leakage.units", [1e308, 1.0, 0.0, 1.0, 2.0], "honest models"),
+        ("leakage.direction", np.full(12, 1e308), "honest models"),
+        ("likely.direction", np.full(12, -1e308), "honest models"),
+        ("likely.direction", np.full(12, np.nan), "likely.direction"),
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(name, value, said):
@@ -241,3 +245,12 @@ def test_evidence_that_does_not_fit_the_rest_is_refused():
         config = {**model.config(), "parts": {**model.config()["parts"], "likely": likely}}
         with pytest.raises(FormatError, match="what tells of leaked anchors does not fit"):
             Auto.restore(config, {**model.state(), **more}, anchors.ids)
+
+
+def test_evidence_of_memory_is_the_same_whatever_order_the_sources_come_in():
+    source = population(40, 80)
+    anchors = auto(source, 30, 0)
+    order = np.random.default_rng(1).permutation(40)
+    one, other = (Auto().fit(r, anchors) for r in (source, source.pick(models=order)))
+    answers = source.pick(items=anchors.positions)
+    np.testing.assert_allclose(one.assess(answers).leak, other.assess(answers).leak, atol=1e-9)

@@ -68,7 +68,8 @@ def compare(
         more=more,
     )
     if out is not None:
-        keep_new(out, "comparison", condensation=summary(c), comparison=asdict(found), warnings=found.warnings)
+        words = {"warnings": found.warnings, "basis": found.basis, "needed": found.needed}
+        keep_new(out, "comparison", condensation=summary(c), comparison=asdict(found), **words)
         say(f"Report: {out / 'report.html'}")
     if as_json:
         print_json({"benchmark": c.benchmark, **asdict(found)})
@@ -79,16 +80,13 @@ def compare(
             f"{names[0]} against {names[1]} on {c.benchmark}: {100 * found.difference:+.2f} points "
             f"({100 * found.low:+.2f} to {100 * found.high:+.2f} at {100 * level:g} %)"
         )
-        print(
-            f"Calibrated on {found.n_pairs} pairs of source models at distance {found.pair_distance:.2f}; "
-            f"these two are at {found.distance:.2f}." + (f" With {more} further items." if more else "")
-        )
+        print(found.basis)
         for line in found.warnings:
             print(line)
         if found.verdict is not None:
             print(f"{found.verdict} at a margin of {margin:g} points" + (f"; {found.needed}" if found.needed else ""))
-            k = max(more + found.more_items, FEWEST)
-            if found.needed and c.reserve is not None and k <= len(c.reserve):
+            k = min(max(more + found.more_items, FEWEST), len(c.reserve)) if c.reserve is not None else 0
+            if found.needed and k > more:
                 print(f"disco anchors DIR --more {k} lists them, disco compare --more {k} takes their answers in")
     if found.verdict is not None:
         raise typer.Exit(VERDICTS[found.verdict])

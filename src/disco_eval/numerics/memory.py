@@ -13,8 +13,8 @@ from .leakage import ODD, Leakage
 Array = NDArray[Any]
 
 SHARE = 0.3  # of the anchors, that the sources are made to remember
-LEAST_UNIT = 1e-6  # of evidence
-_FEWEST = 10  # source models that a direction is learned from
+LEAST_UNIT = 1e-3  # of evidence
+MOST_EVIDENCE = 1e6  # that any number of it can be
 _FOLDS = 5
 _RIDGE = 0.05  # of an anchor's variance, which is 0.25 at most: anchors are nearly as many as sources
 _STEPS = (0.6180339887498949, 0.4142135623730951)  # irrational: what is remembered is spread over anchors and sources
@@ -47,21 +47,16 @@ class Memory:
     def fit(cls, grades: Array, scores: Array, kin: Array, guess: bool | None = None) -> Memory:
         """Learn from the sources' ``grades`` (n, n_anchors), in [0, 1], their ``scores`` (n,) and who is ``kin`` (n,).
 
-        How the two kinds are weighed, and their units, are learned from sources left out with their kin; with fewer
-        than ten sources the ratio stands alone. The same for the same sources in the same order.
+        How the two kinds are weighed, and their units, are learned from sources left out with their kin: four or
+        more, the same for the same sources in the same order.
         """
         curves = Leakage.fit(grades, scores, guess)
-        direction, strongest = np.zeros(grades.shape[1]), curves.strongest(scores)
-        ratio = curves.evidence(grades)
-        within, shares = ratio, np.array([1.0, 0.0])
-        if len(scores) >= _FEWEST:
-            direction = _discriminant(grades)
-            honest, leaked = _left_out(grades, scores, kin, bool(len(curves.guess)))
-            shares = _weighed(honest, leaked)
-            ratio, within = honest[0], shares @ honest
-        (middle, unit), (alone, of_ratio) = _scale(within), _scale(ratio)
-        units = np.array([-middle / unit, shares[0] / unit, -alone / of_ratio, 1 / of_ratio, strongest])
-        return cls(curves, shares[1] / unit * direction, units)
+        honest, leaked = _left_out(grades, scores, kin, bool(len(curves.guess)))
+        shares = _weighed(honest, leaked)
+        (middle, unit), (alone, of_ratio) = _scale(shares @ honest), _scale(honest[0])
+        edge = curves.strongest(scores)
+        units = np.array([-middle / unit, shares[0] / unit, -alone / of_ratio, 1 / of_ratio, edge])
+        return cls(curves, shares[1] / unit * _discriminant(grades), units)
 
     def evidence(self, grades: Array) -> Array:
         """Evidence that anchors were remembered, (n_models,), from grades (n_models, n_anchors).

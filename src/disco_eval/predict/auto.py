@@ -13,7 +13,7 @@ from ..numerics.ability import AbilityLine, easiness
 from ..numerics.gp import GaussianProcess
 from ..numerics.leakage import Leakage
 from ..numerics.likeness import with_copies
-from ..numerics.memory import Memory
+from ..numerics.memory import MOST_EVIDENCE, Memory
 from ..numerics.rng import Seed
 from ..numerics.survey import FEWEST, UNSEEN, Survey
 from ..responses import Responses
@@ -375,8 +375,12 @@ def _wrong_memory(memory: Memory) -> str:
         return "what is not known of the anchors' curves is out of bounds"
     if len(curves.strong) and not 0 <= curves.strong[1] <= _MOST:
         return "what strong models may look like is out of bounds"
-    learned = len(units) > 1 and bool((units[[1, 3]] >= 0).all())
-    return "" if learned or _LEAST_ODD <= units[0] <= _MOST else "what honest models may look like is out of bounds"
+    if len(units) == 1:
+        fits = _LEAST_ODD <= float(units[0]) <= _MOST
+    else:
+        numbers = np.abs(np.concatenate([units, memory.direction]))
+        fits = bool((units[[1, 3]] >= 0).all()) and float(numbers.max()) <= MOST_EVIDENCE
+    return "" if fits else "what honest models may look like is out of bounds"
 
 
 def _memory_arrays(prefix: str, memory: Memory) -> Arrays:

@@ -166,9 +166,9 @@ def _best_first(estimates: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 _VERDICTS = {
-    "passes": "The candidate passes: the whole interval lies above the margin.",
+    "passes": "The candidate passes: the whole interval lies at or above the margin.",
     "fails": "The candidate fails: the whole interval lies below the margin.",
-    "undecided": "The anchors do not decide: the interval holds the margin.",
+    "undecided": "Undecided: the interval holds the margin.",
 }
 
 
@@ -184,19 +184,10 @@ def comparison_page(about: dict[str, Any]) -> Page:
     figure = Figure("difference", "The difference and its interval", alt, charts.difference(margin), data,
                     "Grey line: no difference." + (" Dashed: the margin." if margin is not None else ""))  # fmt: skip
     verdict, moved = found["verdict"], f"{points['difference']:+.2f} points"
-    rest = (
-        "Only the whole benchmark would decide."
-        if found.get("all_items")
-        else f"About {found['more_items']} more items would decide if the estimate stays."
-    )
-    more = f" {rest}" if verdict == "undecided" else ""
+    needed = about.get("needed", "")
+    more = f" {needed[0].upper()}{needed[1:]}." if needed else ""
     lead = _VERDICTS[verdict] + more if verdict else "The difference of their scores on the whole benchmark."
-    sure = (
-        f"interval. Calibrated on {found['n_pairs']} pairs of left-out source models, {found['pair_distance']:.2f} "
-        f"apart; these two are {found['distance']:.2f} apart."
-    )
-    if found.get("more"):
-        sure += f" With {found['more']} further items."
+    sure = f"interval. {about.get('basis', '')}".strip()
     if found.get("unlike"):
         sure = "interval. No pair of source models tells about these two."
     facts = [
