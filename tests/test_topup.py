@@ -13,6 +13,7 @@ from disco_eval.select import selector
 from disco_eval.select.reserve import draw_reserve
 from disco_eval.topup import TopUp
 from tests.conftest import population
+from tests.test_comparison import one_that_has_seen
 from tests.harness.conftest import DISCO, run
 
 
@@ -245,3 +246,15 @@ def test_reserves_survive_saving(small, tmp_path):
     back, r = de.load(tmp_path / "c"), population(40, 200)
     assert back.estimate(r, more=40) == small.estimate(r, more=40)
     assert subprocess.run([DISCO, "info", str(tmp_path / "c")], capture_output=True).returncode == 0
+
+
+def test_a_few_further_items_do_not_overrule_anchors_that_may_have_leaked():
+    c, _, leaked = one_that_has_seen(2)
+    for more, decides in ((8, False), (40, True)):
+        (found,) = c.estimate(leaked, more=more)
+        assert "odd-answers" in found.flags
+        made, part = c.top_up(more), c.answers(leaked)
+        grades = part.grades(), c.further(leaked, more).grades()
+        both, alone = (made.predict(*grades, np.array([aside]))[0][0] for aside in (False, True))
+        assert abs(both - alone) > 0.01
+        assert found.score == pytest.approx(alone if decides else both)

@@ -264,7 +264,8 @@ class Condensation:
     ) -> tuple[Array, Array, list[tuple[str, ...]]]:
         """Design-based scores and half-widths of every model, from the anchors and ``more`` items of the reserve.
 
-        Also the flags, to which is added where the two disagree; anchors that may have leaked stand for themselves.
+        Also the flags, to which is added where the two disagree; anchors that may have leaked stand for themselves,
+        once there are as many further items.
         """
         further, made = self.further(answers, more), self.top_up(more)
         ahead = made.ahead(part.grades(), further.grades()) > MOST_AHEAD
@@ -273,7 +274,8 @@ class Condensation:
             (*found, *(("anchors-differ",) if differ else ()), *self.source_flags)
             for found, differ in zip(own, ahead, strict=True)
         ]
-        odd = np.array(["odd-answers" in found for found in own])
+        overruled = more >= len(self.anchors)  # fewer items do not overrule more
+        odd = np.array([overruled and "odd-answers" in found for found in own])
         score, se = made.predict(part.grades(), further.grades(), odd | ahead)
         with_anchors, _ = made.predict(part.grades(), further.grades(), odd)
         half = np.hypot(made.quantile(level) * se, score - with_anchors)  # an honest model may be ahead by chance
