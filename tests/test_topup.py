@@ -13,8 +13,8 @@ from disco_eval.select import selector
 from disco_eval.select.reserve import draw_reserve
 from disco_eval.topup import TopUp
 from tests.conftest import population
-from tests.test_comparison import one_that_has_seen
 from tests.harness.conftest import DISCO, run
+from tests.test_comparison import one_that_has_seen
 
 
 def strangers(like: Responses, n: int = 40, seed: int = 3) -> Responses:
