@@ -8,6 +8,7 @@ import pytest
 
 from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, condense
 from disco_eval.artifact import load
+from disco_eval.cli.compare import _next
 from disco_eval.comparison import Comparison, _more_items, _Said, compare
 from disco_eval.io import write_npz
 from tests.cli.test_cli import disco
@@ -351,3 +352,16 @@ def test_where_only_the_whole_benchmark_would_decide_it_is_said():
     found = Comparison("a", "b", 0.0, -0.02, 0.02, 0.9, 0.1, 100, 0.1, 0.01, "undecided", 300, True)
     assert found.needed == "only the whole benchmark would decide"
     assert replace(found, all_items=False).needed == "about 300 more items would decide if the estimate stays"
+
+
+@pytest.mark.parametrize(
+    ("more", "wanted", "said"),
+    [
+        (0, 3, "disco anchors DIR --more 4 lists them"),
+        (0, 400, "disco anchors DIR --more 400 lists them"),
+        (0, 863, "disco anchors DIR --more 400 lists all 400 that the condensation keeps in reserve"),
+        (400, 901, "keeps no more than 400 items in reserve: run the whole benchmark"),
+    ],
+)
+def test_where_the_reserve_ends_it_is_said(more, wanted, said):
+    assert said in _next(more, wanted, 400)

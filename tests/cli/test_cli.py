@@ -264,3 +264,9 @@ def test_demo_end_to_end(tmp_path):
     estimates = c.estimate(zoo.pick(models=targets))
     mae = 100 * np.mean([abs(e.score - t) for e, t in zip(estimates, zoo.scores()[targets], strict=True)])
     assert record["mae_pp"] == pytest.approx(mae)
+
+
+def test_large_costs_are_written_out():
+    from disco_eval.cli.condense import _sum
+
+    assert [_sum(x) for x in (22_542.4, 1234567.0, 999.96, 0.0123456)] == ["22,542", "1,234,567", "1000", "0.01235"]

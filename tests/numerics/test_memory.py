@@ -4,7 +4,7 @@ import pytest
 from disco_eval import Responses, condense
 from disco_eval.numerics.ability import sigmoid
 from disco_eval.numerics.leakage import Leakage
-from disco_eval.numerics.memory import SHARE, Memory, _discriminant, _folds, _left_out, remembering
+from disco_eval.numerics.memory import SHARE, Memory, _discriminant, _folds, _left_out, graded, remembering
 
 
 def skilled(n_models, top=1.5, seed=0, skills=4, n_items=100):
@@ -128,3 +128,18 @@ def test_sources_that_are_all_alike_give_finite_evidence(grades):
     memory = Memory.fit(grades, grades.mean(axis=1), np.arange(30))
     assert np.isfinite(memory.evidence(skilled(20, n_items=40)[0])).all()
     assert np.isfinite(memory.evidence(grades)).all()
+
+
+def test_nothing_is_said_of_strong_models_where_answers_are_graded():
+    """There memory explains whatever is better than expected: every honest model above the sources would be flagged."""
+    rng = np.random.default_rng(0)
+    ability = np.concatenate([rng.uniform(-1.5, 0.5, 80), rng.uniform(1.0, 2.0, 40)])[:, None]
+    grades = np.clip(sigmoid(ability + rng.normal(size=100)) + rng.normal(0, 0.1, (120, 100)), 0, 1)
+    sources, scores, strong = grades[:80], grades[:80].mean(axis=1), grades[80:]
+    fits = [Memory.fit(sources, scores, np.arange(80), silent=silent) for silent in (False, True)]
+    assert graded(grades)
+    assert not graded(np.round(grades))
+    assert (fits[0].evidence(strong) > 1).mean() > 0.3
+    assert fits[1].evidence(strong).max() <= 0
+    honest = fits[1].evidence(sources)
+    assert (fits[1].evidence(leaked(sources)) > np.quantile(honest, 0.95)).mean() > 0.3

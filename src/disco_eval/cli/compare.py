@@ -53,7 +53,6 @@ def compare(
     from ..comparison import VERDICTS
     from ..comparison import compare as make
     from ..errors import ValidationError
-    from ..numerics.survey import FEWEST
     from ..report.record import summary
 
     if margin is not None and not 0 < margin < 100:
@@ -84,12 +83,25 @@ def compare(
         for line in found.warnings:
             print(line)
         if found.verdict is not None:
-            print(f"{found.verdict} at a margin of {margin:g} points" + (f"; {found.needed}" if found.needed else ""))
-            k = min(max(more + found.more_items, FEWEST), len(c.reserve)) if c.reserve is not None else 0
-            if found.needed and k > more:
-                print(f"disco anchors DIR --more {k} lists them, disco compare --more {k} takes their answers in")
+            print(
+                f"{found.verdict} at a margin of {margin:g} point{'s' if margin != 1 else ''}"
+                + (f"; {found.needed}" if found.needed else "")
+            )
+            if found.needed and c.reserve is not None:
+                print(_next(more, more + found.more_items, len(c.reserve)))
     if found.verdict is not None:
         raise typer.Exit(VERDICTS[found.verdict])
+
+
+def _next(more: int, wanted: int, kept: int) -> str:
+    """How to get at the items that would decide: the condensation keeps so many in reserve."""
+    from ..numerics.survey import FEWEST
+
+    if more >= kept:
+        return f"the condensation keeps no more than {kept} items in reserve: run the whole benchmark"
+    k = min(max(wanted, FEWEST), kept)
+    what = "them" if wanted <= kept else f"all {kept} that the condensation keeps in reserve"
+    return f"disco anchors DIR --more {k} lists {what}, disco compare --more {k} takes their answers in"
 
 
 def _answers(c: Condensation, files: list[Path], name: str | None, more: int) -> Responses:

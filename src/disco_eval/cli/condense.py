@@ -248,10 +248,15 @@ def _print(c: Condensation, out: Path) -> None:
     if (cost := c.provenance.get("cost")) is not None:
         share = cost["anchors"] / cost["all"] if cost["all"] else 0.0
         print(
-            f"The anchors cost {cost['anchors']:.4g} of {cost['all']:.4g}, {100 * share:.2g} %; as many random items "
-            f"would cost {cost['all'] * len(c.anchors) / c.provenance['n_items']:.4g}."
+            f"The anchors cost {_sum(cost['anchors'])} of {_sum(cost['all'])}, {100 * share:.2g} %; as many random "
+            f"items would cost {_sum(cost['all'] * len(c.anchors) / c.provenance['n_items'])}."
         )
     for flag in c.source_flags:
         print(f"{flag}: {FLAGS[flag]}.")
     print(f"Report: {out / 'report.html'}")
     print(f"Next: disco anchors {out}, evaluate your model on them, then disco estimate {out} ANSWERS")
+
+
+def _sum(cost: float) -> str:
+    """Four digits, or all before the point."""
+    return f"{cost:,.0f}" if cost >= 1000 else f"{cost:.4g}"

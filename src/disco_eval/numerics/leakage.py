@@ -112,6 +112,10 @@ class Leakage:
         edge, more = self.strong
         return np.asarray(evidence - np.where(ability > edge, more, 0.0)), ability
 
+    def ability(self, grades: Array) -> Array:
+        """The likeliest ability of every model if it remembered nothing, (n_models,)."""
+        return np.asarray(ABILITIES[self._by_ability(grades, 0.0).argmax(axis=1)])
+
     @staticmethod
     def strongest(scores: Array) -> float:
         """Ability of the strongest source, as centred for the curves."""

@@ -35,8 +35,8 @@ class Memory:
     direction : (n_anchors,) what a right answer to each anchor adds; (0,) where only the ratio is known
         (formats 1 to 9).
     units : (5,) what is added to it; what a unit of the ratio adds; for models beyond the sources' range what is added
-        to the ratio, and times what it counts alone; the ability up to which a model is inside. (1,), the unit of the
-        ratio, where only that is known.
+        to the ratio, and times what it counts alone (both 0: nothing tells of them); the ability up to which a model is
+        inside. (1,), the unit of the ratio, where only that is known.
     """
 
     curves: Leakage
@@ -44,18 +44,19 @@ class Memory:
     units: Array
 
     @classmethod
-    def fit(cls, grades: Array, scores: Array, kin: Array, guess: bool | None = None) -> Memory:
+    def fit(cls, grades: Array, scores: Array, kin: Array, guess: bool | None = None, silent: bool = False) -> Memory:
         """Learn from the sources' ``grades`` (n, n_anchors), in [0, 1], their ``scores`` (n,) and who is ``kin`` (n,).
 
         How the two kinds are weighed, and their units, are learned from sources left out with their kin: four or
-        more, the same for the same sources in the same order.
+        more, the same for the same sources in the same order. ``silent`` says nothing of models stronger than every
+        source: of graded answers memory explains any that are better than expected, as a right or wrong one does not.
         """
         curves = Leakage.fit(grades, scores, guess)
         honest, leaked = _left_out(grades, scores, kin, bool(len(curves.guess)))
         shares = _weighed(honest, leaked)
         (middle, unit), (alone, of_ratio) = _scale(shares @ honest), _scale(honest[0])
-        edge = curves.strongest(scores)
-        units = np.array([-middle / unit, shares[0] / unit, -alone / of_ratio, 1 / of_ratio, edge])
+        beyond = [0.0, 0.0] if silent else [-alone / of_ratio, 1 / of_ratio]
+        units = np.array([-middle / unit, shares[0] / unit, *beyond, curves.strongest(scores)])
         return cls(curves, shares[1] / unit * _discriminant(grades), units)
 
     def evidence(self, grades: Array) -> Array:
@@ -68,9 +69,16 @@ class Memory:
         if not len(self.direction):
             return np.asarray(ratio / self.units[0])
         added, per_ratio, added_alone, alone, edge = self.units
+        if alone == 0:
+            ability = np.maximum(ability, self.curves.ability(grades))
         beyond = ratio * alone + added_alone
         beyond = np.where(beyond > 1, beyond, np.minimum(beyond, 0.0))
         return np.asarray(np.where(ability > edge, beyond, ratio * per_ratio + grades @ self.direction + added))
+
+
+def graded(grades: Array) -> bool:
+    """Whether a tenth of the grades or more are neither right nor wrong."""
+    return float(np.mean((grades > 0) & (grades < 1))) >= 0.1
 
 
 def remembering(grades: Array) -> Array:

@@ -13,7 +13,7 @@ from ..numerics.ability import AbilityLine, easiness
 from ..numerics.gp import GaussianProcess
 from ..numerics.leakage import Leakage
 from ..numerics.likeness import with_copies
-from ..numerics.memory import MOST_EVIDENCE, Memory
+from ..numerics.memory import MOST_EVIDENCE, Memory, graded
 from ..numerics.rng import Seed
 from ..numerics.survey import FEWEST, UNSEEN, Survey
 from ..responses import Responses
@@ -117,7 +117,8 @@ class Auto:
         self._survey = _fit_survey(source, anchors, known.grades(), scores)
         order = np.lexsort((known.models.ids, scores))  # the same whatever order the sources come in
         to_learn = scores[order], akin[order]
-        self._memory = Memory.fit(known.grades()[order], *to_learn, self.guess)
+        grades = known.grades()[order]
+        self._memory = Memory.fit(grades, *to_learn, self.guess, silent=graded(grades))
         self._likely = Memory.fit(known.label_probs()[order], *to_learn, self.guesses) if self._soft else None
         low, high = np.quantile(scores, _EDGE)
         spread = max(float(scores.std()), _LEAST_SPREAD)

@@ -188,8 +188,6 @@ def comparison_page(about: dict[str, Any]) -> Page:
     more = f" {needed[0].upper()}{needed[1:]}." if needed else ""
     lead = _VERDICTS[verdict] + more if verdict else "The difference of their scores on the whole benchmark."
     sure = f"interval. {about.get('basis', '')}".strip()
-    if found.get("unlike"):
-        sure = "interval. No pair of source models tells about these two."
     facts = [
         Fact("What is the difference?", moved, f"{found['candidate']} minus the baseline."),
         Fact("How sure?", span, f"is the {100 * found['level']:g} % {sure}"),
