@@ -365,3 +365,12 @@ def test_where_only_the_whole_benchmark_would_decide_it_is_said():
 )
 def test_where_the_reserve_ends_it_is_said(more, wanted, said):
     assert said in _next(more, wanted, 400)
+
+
+def test_what_is_flagged_about_both_is_said_once():
+    both = Comparison("a", "b", 0.0, -0.02, 0.02, 0.9, 0.1, 100, 0.1)
+    flagged = replace(both, baseline_flags=("odd-answers",), candidate_flags=("source-model", "odd-answers"))
+    about_one, about_both = flagged.warnings
+    assert about_one.startswith("The candidate is flagged source-model: ")
+    assert about_both.startswith("The baseline and the candidate are flagged odd-answers: ")
+    assert both.warnings == []

@@ -87,12 +87,12 @@ class Comparison:
         where = f"The {' and the '.join(out)} {'are' if len(out) > 1 else 'is'} outside the sources' range"
         why = where if out else "These two are further apart than any pair of sources"
         unlike = [f"{why}: difference and interval rest on what the anchors say by themselves, in part or wholly."]
-        others = [
-            f"The {side} is flagged {flag}: {FLAGS[flag]}."
-            for side, own in flags.items()
-            for flag in own
-            if flag != "outside-range" or not self.unlike  # which says it already
-        ]
+        others = []
+        for flag in FLAGS:
+            sides = [side for side, own in flags.items() if flag in own]
+            if sides and (flag != "outside-range" or not self.unlike):  # which says it already
+                are = "are" if len(sides) > 1 else "is"
+                others.append(f"The {' and the '.join(sides)} {are} flagged {flag}: {FLAGS[flag]}.")
         return (unlike if self.unlike else []) + others
 
     @property
