@@ -374,3 +374,16 @@ def test_what_is_flagged_about_both_is_said_once():
     assert about_one.startswith("The candidate is flagged source-model: ")
     assert about_both.startswith("The baseline and the candidate are flagged odd-answers: ")
     assert both.warnings == []
+
+
+def test_all_items_as_anchors_tell_the_difference_itself():
+    r = population(40, 40, seed=2)
+    c = condense(r.pick(models=np.arange(30)), 40, rng=0, n_folds=4, curve=False)
+    assert c.reserve is None
+    one, other = r.pick(models=[33]), r.pick(models=[36])
+    found = compare(c, one, other, margin=0.3)
+    true = other.scores()[0] - one.scores()[0]
+    assert [found.low, found.difference, found.high] == pytest.approx([true] * 3)
+    assert found.whole
+    unknown = replace(c, provenance={k: v for k, v in c.provenance.items() if k != "n_items"})
+    assert not compare(unknown, one, other, margin=0.3).whole

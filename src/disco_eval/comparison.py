@@ -157,7 +157,7 @@ def compare(
     if more:
         rest = [condensation.further(r, more) for r in (baseline, candidate)]
         said = _with_more(said, condensation.top_up(more), (one, other), rest, level)
-    elif n_left == 0:
+    elif condensation.provenance.get("n_items") == len(condensation.anchors):
         said = _known(said, other.grades()[0] - one.grades()[0], condensation.items.weight)
     difference, half = said.difference, said.half
     low, high = max(-1.0, difference - half), min(1.0, difference + half)
@@ -368,10 +368,12 @@ def _more_items(said: _Said, n_anchors: int, more: int, n_left: int, margin: flo
     """
     if n_left == 0:
         return 0
-    n, half, fewest = n_anchors + more, said.half, 0
-    asked = more if said.suspect else n
-    if said.suspect:
-        n, half, fewest = (more, said.half, 0) if said.set_aside else (n_anchors, said.by_itself, n_anchors)
+    n = asked = n_anchors + more
+    half, fewest = said.half, 0
+    if said.set_aside:
+        n = asked = more
+    elif said.suspect:
+        n, asked, half, fewest = n_anchors, more, said.by_itself, n_anchors
     total = asked + n_left
     ratio = half / max(abs(said.difference + (margin or 0.0)), 1e-9)
     needed = 1 / (1 / total + (1 / n - 1 / total) / ratio**2) if n < total else total
