@@ -5,9 +5,8 @@ reserve, the subtasks and the learning curve, 4 took a backtest's result out of 
 numbers of its guard and the chance of a guess, 6 the sources left out alone and how sure the survey must be to sound
 the alarm, 7 where intervals start to widen, how odd strong models may look and what the anchors cannot tell, 8 whether
 those of models with relatives among the sources widen later, 9 what the label's probabilities say of leaked anchors,
-10 what sources that remembered anchors would look like.
-To change the layout: raise it by one, keep `load` able to read every older number (``READS``), add a folder written by
-the last release to ``tests/formats``, and say so in the changelog.
+10 what sources that remembered anchors would answer. To change the layout: raise it by one, keep `load` able to read
+every older number (``READS``), add a folder of the last release to ``tests/formats``, and say so in the changelog.
 
 Reading is parse, then audit, then build: checksums first, then every field and array is checked against what it must
 be, and only classes listed in `disco_eval.predict.SCORE_MODELS` are built. Nothing is unpickled or executed.

@@ -176,9 +176,8 @@ class Auto:
         """The survey estimate and its error, each (n_models,); the line's where no anchors were drawn by chance."""
         if self._survey is None:
             return line, np.full(len(line), line_sd)
-        return self._survey.predict(
-            grades, UNSEEN if self._memory.curves.doubt.size else 0.0
-        )  # formats 1 to 6 knew none
+        unseen = UNSEEN if self._memory.curves.doubt.size else 0.0  # formats 1 to 6 knew none
+        return self._survey.predict(grades, unseen)
 
     @property
     def _sure(self) -> float | None:
