@@ -191,7 +191,8 @@ def comparison_page(about: dict[str, Any]) -> Page:
     facts = [
         Fact("What is the difference?", moved, f"{found['candidate']} minus the baseline."),
         Fact("How sure?", span, f"is the {100 * found['level']:g} % {sure}"),
-        *([Fact("Verdict", str(verdict), f"at a margin of {margin:g} point{'s' if margin != 1 else ''}.")] if verdict else []),
+        *([Fact("Verdict", str(verdict), f"at a margin of {margin:g} {'point' if margin == 1 else 'points'}.")]
+          if verdict else []),
         parts.cost_fact(made, found.get("more", 0)),
     ]  # fmt: skip
     return Page(
