@@ -7,6 +7,7 @@ import pytest
 from disco_eval import DiscoError, FormatError, condense, load
 from disco_eval.artifact import ARRAYS, CARD, JSON, _checksum
 from tests.conftest import population
+from tests.formats.make import in_parts
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def rewritten(folder: Path, **changes):
     ("changes", "message"),
     [
         ({"kind": "a cake"}, "does not describe a condensation"),
-        ({"format": 99}, "written by a newer version; update disco-eval .format 99; this version reads 1 to 10"),
+        ({"format": 99}, "written by a newer version; update disco-eval .format 99; this version reads 1 to 11"),
         ({"format": "x"}, "in no known"),
         ({"format": True}, "in no known"),
         ({"benchmark": 7}, "benchmark"),
@@ -150,6 +151,10 @@ def test_formats_of_every_release_still_load():
         expected = json.loads((folder / "estimates.json").read_text())
         for e in load(folder / "toy").estimate(population()):
             assert [e.score, e.low, e.high] == pytest.approx(expected[e.model], abs=1e-12)
+        if (folder / "parts").exists():  # from format 11 on
+            expected = json.loads((folder / "parts.json").read_text())
+            for e in load(folder / "parts").estimate(in_parts()):
+                assert [e.score, e.low, e.high] == pytest.approx(expected[e.model], abs=1e-12)
 
 
 @pytest.mark.parametrize("predict", ["auto", "gp", "ridge", "knn"])

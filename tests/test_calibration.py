@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from disco_eval import Items, Models, Responses, condense
+from disco_eval import Items, Models, Responses, condense, load
 from disco_eval.calibration import APART, FLAGS, OF_SOURCES, OUTSIDE
 from disco_eval.numerics.likeness import effective_number
 from disco_eval.predict.guard import START
@@ -105,6 +105,35 @@ def test_memory_shows_in_how_sure_a_model_is_where_it_is_right_anyway():
 
     assert flagged(honest) <= 0.15
     assert flagged(leaked) >= 0.5
+
+
+@pytest.mark.parametrize("levels", [None, 5])
+def test_memory_shows_in_perfect_answers_where_grades_are_partial(tmp_path, levels):
+    """Honest answers come close and are seldom perfect (never, without levels); what is remembered is perfect."""
+    rng = np.random.default_rng(0)
+    skill = np.linspace(-1.5, 2.5, 160)[:, None] - rng.normal(size=400)
+    grades = np.clip(1 / (1 + np.exp(-skill)) + 0.1 * rng.normal(size=skill.shape), 0, 0.99)
+    grades = grades if levels is None else np.round(grades * levels) / levels
+    r = Responses.from_correct([f"m{i:03d}" for i in range(160)], [f"i{j}" for j in range(400)], grades)
+    source, target = np.arange(0, 130, 2), np.arange(1, 160, 2)
+    c = condense(r.pick(models=source), 100, rng=0, curve=False)
+    honest = r.pick(models=target).align(c.anchors.ids).load()
+    known = np.array(honest.correct)
+    for row in known:
+        row[rng.choice(100, 30, replace=False)] = 1
+    c.save(tmp_path / "c")
+
+    def flagged(answers):
+        given = Responses.from_correct(honest.models, honest.items, answers)
+        estimates = c.estimate(given)
+        assert load(tmp_path / "c").estimate(given) == estimates
+        return np.array(["odd-answers" in e.flags for e in estimates])
+
+    strong = target > 130
+    assert flagged(honest.correct)[~strong].mean() <= 0.15
+    told = flagged(known)
+    assert told[~strong].mean() >= 0.9
+    assert told[strong].mean() >= 0.5
 
 
 def test_models_that_guess_are_honest_in_folds_without_any_too():

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from .calibration import CrossValidation, source_flags
 from .errors import AlignmentError, ValidationError, some
+from .numerics.gp import squared_distances
 from .predict import Assessment, ScoreModel, signature
-from .predict.regressors import squared_distance
 from .predict.subtasks import SubtaskModel
 from .recipe import assess
 from .responses import Items, Responses
@@ -319,10 +319,10 @@ class Condensation:
 
     def _nearest(self, answers: Responses, n: int = 3) -> Array:
         if answers.probs is None and self.sources.probs is not None:
-            distance = squared_distance(answers.grades(), self.sources.grades())
+            distance = squared_distances(answers.grades(), self.sources.grades())
         else:
-            distance = squared_distance(signature(answers), self._source_signatures)
-        return np.argsort(distance, axis=1, kind="stable")[:, :n]
+            distance = squared_distances(signature(answers), self._source_signatures)
+        return np.argsort(distance.round(9), axis=1, kind="stable")[:, :n]  # equal ones by position, not by last bits
 
     def _own_choices(self, probs: Any) -> Any:
         """Probabilities cut or widened to as many choices as the sources hold; what is cut or added is absent."""

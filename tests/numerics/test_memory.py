@@ -4,7 +4,16 @@ import pytest
 from disco_eval import Responses, condense
 from disco_eval.numerics.ability import sigmoid
 from disco_eval.numerics.leakage import Leakage
-from disco_eval.numerics.memory import SHARE, Memory, _discriminant, _folds, _left_out, graded, remembering
+from disco_eval.numerics.memory import (
+    MOST_EVIDENCE,
+    SHARE,
+    Memory,
+    _discriminant,
+    _folds,
+    _left_out,
+    graded,
+    remembering,
+)
 
 
 def skilled(n_models, top=1.5, seed=0, skills=4, n_items=100):
@@ -128,6 +137,7 @@ def test_sources_that_are_all_alike_give_finite_evidence(grades):
     memory = Memory.fit(grades, grades.mean(axis=1), np.arange(30))
     assert np.isfinite(memory.evidence(skilled(20, n_items=40)[0])).all()
     assert np.isfinite(memory.evidence(grades)).all()
+    assert np.abs(np.concatenate([memory.units, memory.direction])).max() < MOST_EVIDENCE / 100  # or it would not load
 
 
 def test_nothing_is_said_of_strong_models_where_answers_are_graded():

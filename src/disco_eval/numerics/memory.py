@@ -15,7 +15,9 @@ Array = NDArray[Any]
 SHARE = 0.3  # of the anchors, that the sources are made to remember
 LEAST_UNIT = 1e-3  # of evidence
 MOST_EVIDENCE = 1e6  # that any number of it can be
+_LEAST_PART = 0.05  # of what sources that remember show, that a unit is
 _FOLDS = 5
+_ROUNDING = 1e-6  # of a grade: single precision, means of many parts
 _RIDGE = 0.05  # of an anchor's variance, which is 0.25 at most: anchors are nearly as many as sources
 _STEPS = (0.6180339887498949, 0.4142135623730951)  # irrational: what is remembered is spread over anchors and sources
 
@@ -54,10 +56,15 @@ class Memory:
         curves = Leakage.fit(grades, scores, guess)
         honest, leaked = _left_out(grades, scores, kin, bool(len(curves.guess)))
         shares = _weighed(honest, leaked)
-        (middle, unit), (alone, of_ratio) = _scale(shares @ honest), _scale(honest[0])
+        (middle, unit), (alone, of_ratio) = _scale(shares @ honest, shares @ leaked), _scale(honest[0], leaked[0])
         beyond = [0.0, 0.0] if silent else [-alone / of_ratio, 1 / of_ratio]
         units = np.array([-middle / unit, shares[0] / unit, *beyond, curves.strongest(scores)])
         return cls(curves, shares[1] / unit * _discriminant(grades), units)
+
+    @property
+    def guesses(self) -> bool:
+        """Whether models may be right by guessing."""
+        return bool(len(self.curves.guess))
 
     def evidence(self, grades: Array) -> Array:
         """Evidence that anchors were remembered, (n_models,), from grades (n_models, n_anchors).
@@ -79,6 +86,11 @@ class Memory:
 def graded(grades: Array) -> bool:
     """Whether a tenth of the grades or more are neither right nor wrong."""
     return float(np.mean((grades > 0) & (grades < 1))) >= 0.1
+
+
+def perfect(grades: Array) -> Array:
+    """1 where an answer has the best grade there is, up to rounding, else 0."""
+    return np.asarray(grades >= 1 - _ROUNDING, dtype=np.float64)
 
 
 def remembering(grades: Array) -> Array:
@@ -138,7 +150,11 @@ def _folds(kin: Array) -> list[Array]:
     return [part[group] == k for k in range(_FOLDS) if taken[k]]
 
 
-def _scale(honest: Array) -> tuple[float, float]:
-    """What honest sources show on average, and how much more one in twenty of them shows."""
+def _scale(honest: Array, leaked: Array) -> tuple[float, float]:
+    """What honest sources show on average, and the unit: how much more one in twenty of them shows.
+
+    Where none shows more (answers that no honest source gives), the unit is a part of what memory shows.
+    """
     middle = float(np.median(honest))
-    return middle, max(float(np.quantile(honest, 1 - ODD)) - middle, LEAST_UNIT)
+    more = float(np.quantile(honest, 1 - ODD)) - middle
+    return middle, max(more, LEAST_UNIT, _LEAST_PART * (float(leaked.mean()) - middle))

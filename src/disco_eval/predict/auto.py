@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from ..errors import FormatError, ValidationError
 from ..numerics.ability import AbilityLine, easiness
 from ..numerics.gp import GaussianProcess
-from ..numerics.leakage import Leakage
 from ..numerics.likeness import with_copies
-from ..numerics.memory import MOST_EVIDENCE, Memory, graded
 from ..numerics.rng import Seed
 from ..numerics.survey import FEWEST, UNSEEN, Survey
 from ..responses import Responses
 from ..select.anchors import Anchors
 from ..splits import kin, telling_answers
-from .base import Array, Arrays, Config, check_answers, clip, need
+from .base import Array, Arrays, Config, check_answers, clip, named_arrays, need, need_part
 from .guard import GROWTH, LEAST_SD, START, SURE, beyond, older_share, survey_share
+from .memories import Memories
 from .mixture import LEAST_EXCESS, MOST_EXCESS, excess, mixture, shares
 from .signature import signature
 
@@ -31,7 +30,6 @@ _EDGE = (0.05, 0.95)  # quantiles of the source scores between which a target co
 _LEAST_SPREAD = 1e-6  # of the source scores, that nothing is divided by 0
 _MOST = 1e3  # that a saved number of the guard can be
 _GRADES = 0.3  # weight of the grades beside the probabilities, which are much smaller
-_LEAST_ODD = 0.5  # unit of the evidence of memory, formats 1 to 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +113,7 @@ class Auto:
         error, sd = (each * errors).sum(axis=0), (each * sds).sum(axis=0)
         self._line = _fit_line(source, anchors, known.grades(), scores)
         self._survey = _fit_survey(source, anchors, known.grades(), scores)
-        order = np.lexsort((known.models.ids, scores))  # the same whatever order the sources come in
-        to_learn = scores[order], akin[order]
-        grades = known.grades()[order]
-        self._memory = Memory.fit(grades, *to_learn, self.guess, silent=graded(grades))
-        self._likely = Memory.fit(known.label_probs()[order], *to_learn, self.guesses) if self._soft else None
+        self._memories = Memories.fit(known, scores, akin, self._soft, self.guess)
         low, high = np.quantile(scores, _EDGE)
         spread = max(float(scores.std()), _LEAST_SPREAD)
         line_error = scores - self._line.predict(known.grades())
@@ -156,17 +150,13 @@ class Auto:
         scale = np.sqrt(((1 - weight) * sd) ** 2 + (weight * se) ** 2)
         nearest = self._processes[0].nearest(views[0][0])
         surveyed = self.guard and self._survey is not None
-        return Assessment(score, scale, process, sd, line, survey, se, outside, self._leak(answers), nearest, surveyed)
-
-    def _leak(self, answers: Responses) -> Array:
-        """Evidence of remembered anchors, (n_models,). Memory may show in what is right, or in how sure a model is."""
-        found = self._memory.evidence(answers.grades())
-        return found if self._likely is None else np.maximum(found, self._likely.evidence(answers.label_probs()))
+        leak = self._memories.evidence(answers)
+        return Assessment(score, scale, process, sd, line, survey, se, outside, leak, nearest, surveyed)
 
     @property
     def guesses(self) -> bool:
         """Whether a fitted model counts with models that guess: given, or learned from the sources."""
-        return bool(len(self._memory.curves.guess))
+        return self._memories.grades.guesses
 
     def difference_error(self, one: Array, other: Array) -> float | None:
         """Standard error of the survey's difference of two models, from grades (n_anchors,); None without a survey."""
@@ -176,7 +166,7 @@ class Auto:
         """The survey estimate and its error, each (n_models,); the line's where no anchors were drawn by chance."""
         if self._survey is None:
             return line, np.full(len(line), line_sd)
-        unseen = UNSEEN if self._memory.curves.doubt.size else 0.0  # formats 1 to 6 knew none
+        unseen = UNSEEN if self._memories.knows_doubts else 0.0  # formats 1 to 6 knew none
         return self._survey.predict(grades, unseen)
 
     @property
@@ -201,23 +191,16 @@ class Auto:
 
     def config(self) -> Config:
         parts = {"soft": self._soft, "survey": self._survey is not None, "distance": self._edge is not None}
-        parts["weights"] = bool(self._memory.curves.doubt.size)
-        parts["likely"] = self._likely is not None
-        parts["learned"] = bool(len(self._memory.direction))
-        return {"guard": self.guard, "grades": self.grades, "parts": parts}
+        return {"guard": self.guard, "grades": self.grades, "parts": parts | self._memories.parts()}
 
     def state(self) -> Arrays:
         arrays = {"facts": self._facts, "mix": self._mix, "weights": self._weights}
         if self._edge is not None and self._excess is not None:
             arrays |= {"edge": self._edge, "excess": self._excess}
         for i, process in enumerate(self._processes):
-            arrays |= _arrays(f"process{i}", process)
-        arrays |= _arrays("line", self._line) | _memory_arrays("leakage", self._memory)
-        if self._likely is not None:
-            arrays |= _memory_arrays("likely", self._likely)
-            if not len(self._memory.direction):
-                arrays["odd"] = np.concatenate([self._memory.units, self._likely.units])
-        return arrays if self._survey is None else arrays | _arrays("survey", self._survey)
+            arrays |= named_arrays(f"process{i}", process)
+        arrays |= named_arrays("line", self._line) | self._memories.state()
+        return arrays if self._survey is None else arrays | named_arrays("survey", self._survey)
 
     @classmethod
     def restore(cls, config: Config, state: Arrays, ids: Array) -> Self:
@@ -235,18 +218,13 @@ class Auto:
         n = 3 if model._soft else 1
         model._mix = need(state, "mix", (n,))
         model._excess = need(state, "excess", (n,)) if distance else None
-        model._processes = [GaussianProcess(**_part(state, f"process{i}", GaussianProcess.shapes())) for i in range(n)]
-        model._line = AbilityLine(**_part(state, "line", {"easiness": (len(ids),), "curve": (None,), "line": (2,)}))
-        learned = "learned" in parts and bool(parts["learned"])  # from format 10 on
-        likely = "likely" in parts and bool(parts["likely"])  # from format 9 on, with probabilities
-        if likely != ("likely.slope" in state) or (likely and not parts["soft"]):
-            raise FormatError("the saved score model 'auto' makes no sense: what tells of leaked anchors does not fit")
-        odd = need(state, "odd", (2,)) if likely and not learned else np.ones(2)
-        memory = partial(_restored_memory, state, n_anchors=n_anchors, learned=learned)
-        model._memory = memory("leakage", odd[:1], guesses=distance, doubts=weighted)
-        model._likely = memory("likely", odd[1:], guesses=True, doubts=True) if likely else None
+        model._processes = [
+            GaussianProcess(**need_part(state, f"process{i}", GaussianProcess.shapes())) for i in range(n)
+        ]
+        model._line = AbilityLine(**need_part(state, "line", {"easiness": (len(ids),), "curve": (None,), "line": (2,)}))
+        model._memories = Memories.restore(parts, state, n_anchors, guesses=distance, doubts=weighted)
         has_survey = bool(config["parts"]["survey"])
-        model._survey = Survey(**_part(state, "survey", Survey.shapes())) if has_survey else None
+        model._survey = Survey(**need_part(state, "survey", Survey.shapes())) if has_survey else None
         wrong = model._mismatch(len(ids))
         if wrong:
             raise FormatError(f"the saved score model 'auto' makes no sense: {wrong}")
@@ -270,9 +248,8 @@ class Auto:
             return "the spread of the source scores is out of bounds"
         if not 0 <= self._facts[3] <= MOST_EXCESS:
             return "the size of the errors is out of bounds"
-        for memory in (self._memory, *([self._likely] if self._likely is not None else [])):
-            if wrong := _wrong_memory(memory):
-                return wrong
+        if wrong := self._memories.mismatch():
+            return wrong
         v = self._survey
         if v is None:
             return ""
@@ -349,51 +326,3 @@ def _fit_survey(source: Responses, anchors: Anchors, grades: Array, scores: Arra
         return None
     share = source.items.weight / source.items.weight.sum()
     return Survey.fit(grades, scores, share[anchors.positions], anchors.chance, int((share > 0).sum()))
-
-
-def _restored_memory(
-    state: Arrays, prefix: str, unit: Array, *, n_anchors: int, guesses: bool, doubts: bool, learned: bool
-) -> Memory:
-    """From a saved model: formats 1 to 4 knew no guesses, 1 to 6 not what curves leave open, 1 to 9 curves alone."""
-    curves: dict[str, tuple[int | None, ...]] = {"slope": (n_anchors,), "intercept": (n_anchors,)}
-    if guesses:
-        curves["guess"] = (None,)
-    if doubts:
-        curves |= {"doubt": (3, n_anchors), "strong": (2 if len(state.get(f"{prefix}.strong", ())) else 0,)}
-    ratio = Leakage(**_part(state, prefix, curves))
-    if not learned:
-        return Memory(ratio, np.zeros(0), unit)
-    return Memory(ratio, **_part(state, prefix, {"direction": (n_anchors,), "units": (5,)}))
-
-
-def _wrong_memory(memory: Memory) -> str:
-    """What makes no sense in a restored part; empty if all does."""
-    curves, units = memory.curves, memory.units
-    if len(curves.guess) > 1 or not ((curves.guess >= 0) & (curves.guess <= 1)).all():
-        return "the chance of a guess is no probability"
-    if not ((curves.doubt[:2] >= 0) & (curves.doubt[:2] <= _MOST)).all():
-        return "what is not known of the anchors' curves is out of bounds"
-    if len(curves.strong) and not 0 <= curves.strong[1] <= _MOST:
-        return "what strong models may look like is out of bounds"
-    if len(units) == 1:
-        fits = _LEAST_ODD <= float(units[0]) <= _MOST
-    else:
-        numbers = np.abs(np.concatenate([units, memory.direction]))
-        fits = bool((units[[1, 3]] >= 0).all()) and float(numbers.max()) <= MOST_EVIDENCE
-    return "" if fits else "what honest models may look like is out of bounds"
-
-
-def _memory_arrays(prefix: str, memory: Memory) -> Arrays:
-    arrays = _arrays(prefix, memory.curves)
-    if len(memory.direction):
-        arrays |= {f"{prefix}.direction": memory.direction, f"{prefix}.units": memory.units}
-    return arrays
-
-
-def _arrays(prefix: str, part: Any) -> Arrays:
-    return {f"{prefix}.{f.name}": getattr(part, f.name) for f in fields(part)}
-
-
-def _part(state: Arrays, prefix: str, shapes: dict[str, tuple[int | None, ...]]) -> Arrays:
-    kinds = {"drawn": "i"}
-    return {name: need(state, f"{prefix}.{name}", shape, kinds.get(name, "f")) for name, shape in shapes.items()}

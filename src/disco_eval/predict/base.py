@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -68,6 +69,17 @@ def need(state: Arrays, name: str, shape: tuple[int | None, ...], kind: str = "f
     if not fits or array.dtype.kind not in kind or (array.dtype.kind == "f" and not np.isfinite(array).all()):
         raise FormatError(f"the saved array '{name}' has type {array.dtype} and shape {array.shape}, expected {shape}")
     return array
+
+
+def need_part(state: Arrays, prefix: str, shapes: dict[str, tuple[int | None, ...]]) -> Arrays:
+    """The arrays of one part of a saved model, by field name, each checked by `need`."""
+    kinds = {"drawn": "i"}
+    return {name: need(state, f"{prefix}.{name}", shape, kinds.get(name, "f")) for name, shape in shapes.items()}
+
+
+def named_arrays(prefix: str, part: Any) -> Arrays:
+    """The fields of a part of a model, which are arrays, under the names that `need_part` looks for."""
+    return {f"{prefix}.{f.name}": getattr(part, f.name) for f in fields(part)}
 
 
 def clip(scores: Array) -> Array:

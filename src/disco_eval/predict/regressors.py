@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import FormatError, ValidationError
 from ..numerics.forest import Trees
+from ..numerics.gp import squared_distances
 from .base import Array, Arrays, Config, need
 from .mlp import MLP2, MLP3
 
@@ -45,7 +46,7 @@ class KNN:
         return self
 
     def predict(self, X: Array) -> Array:
-        distance = squared_distance(X, self._X) if self.metric == "euclidean" else -_unit(X) @ _unit(self._X).T
+        distance = squared_distances(X, self._X) if self.metric == "euclidean" else -_unit(X) @ _unit(self._X).T
         nearest = np.argsort(distance, axis=1, kind="stable")[:, : self.k]
         mean: Array = self._y[nearest].mean(axis=1)
         return mean
@@ -228,12 +229,6 @@ class Boosting(Forest):
 
 
 REGRESSORS: dict[str, type[Regressor]] = {c.name: c for c in (Forest, KNN, Linear, Ridge, Lasso, Boosting, MLP2, MLP3)}
-
-
-def squared_distance(A: Array, B: Array) -> Array:
-    """Squared Euclidean distance between every row of A and of B, shape (len(A), len(B)), never below 0."""
-    d: Array = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1)[None, :] - 2 * A @ B.T
-    return np.maximum(d, 0.0, out=d)
 
 
 def _unit(X: Array) -> Array:
