@@ -311,17 +311,22 @@ def test_items_that_do_not_count_are_not_asked_for():
 
 
 def test_how_many_more_items_counts_that_they_run_out():
-    """Half-width 1.25 times too wide: of infinitely many 56 more of 100, of 400 items that end it sooner."""
+    """Half-width 0.05 where 0.04 would decide: a survey of further items, 0.08 wide for 100, is weighed with it."""
     said = _Said(-0.03, 0.05, 0.1, 100, 0.1, False, [(), ()], 0.08)
-    assert _more_items(said, 100, 0, 10**9, 0.07) == int(np.ceil(100 * 1.25**2)) - 100
-    assert _more_items(said, 100, 0, 300, 0.07) == int(np.ceil(1 / (1 / 400 + (1 / 100 - 1 / 400) / 1.25**2))) - 100
+    assert _more_items(said, 100, 0, 10**9, 0.07) == 144  # 1 / 0.05**2 + 144 / (100 * 0.08**2) = 1 / 0.04**2
+    few = _more_items(said, 100, 0, 300, 0.07)
+    square = 0.08**2 / (1 / 100 - 1 / 400)
+    halves = [(0.05**-2 + 1 / (square * (1 / n - 1 / 300))) ** -0.5 for n in (few - 1, few)]
+    assert halves[1] <= 0.04 < halves[0]
+    known = replace(said, half=(0.05**-2 + 1 / (square * (1 / 50 - 1 / 300))) ** -0.5)
+    assert _more_items(known, 100, 50, 250, 0.07) == few - 50  # the same whether 50 were asked before or not
     assert _more_items(said, 100, 0, 300, 0.03) == 300  # just at the margin: only all of them
     assert _more_items(said, 100, 300, 0, 0.07) == 0
     suspect = replace(said, flags=[(), ("odd-answers",)])
     assert _more_items(suspect, 100, 0, 10**9, 0.07) == 4 * 100  # as a survey twice as wide as it should be
     assert _more_items(suspect, 100, 60, 10**9, 0.07) == 4 * 100 - 60
     assert _more_items(replace(suspect, by_itself=0.01), 100, 60, 10**9, 0.07) == 40  # no fewer than decide alone
-    assert _more_items(replace(suspect, set_aside=True), 100, 200, 10**9, 0.07) == int(np.ceil(200 * 1.25**2)) - 200
+    assert _more_items(replace(suspect, set_aside=True), 100, 200, 10**9, 0.07) == 113  # 313 = 200 * 1.25**2
 
 
 def test_a_few_further_items_do_not_overrule_suspect_anchors():

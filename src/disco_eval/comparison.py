@@ -363,18 +363,23 @@ def _left(c: Condensation, more: int) -> int:
 def _more_items(said: _Said, n_anchors: int, more: int, n_left: int, margin: float | None) -> int:
     """Items to add until the interval would exclude the margin, if the estimate stays.
 
-    An interval shrinks with the root of ``1 / n - 1 / N``, n of N items asked. Where the anchors are suspect, n counts
-    the further items only; before these decide, they are taken to tell as much as so many anchors do as a survey.
+    ``n`` further items, of the N beside the anchors, are a survey whose error is that of the anchors' times the root of
+    ``(1 / n - 1 / N)``, and weighed with what was known before, see `_with_more`. Where the anchors are suspect, the
+    survey has to decide alone, with as many items as anchors or more.
     """
     if n_left == 0:
         return 0
-    n = asked = n_anchors + more
-    half, fewest = said.half, 0
+    total = more + n_left
+    allowed = max(abs(said.difference + (margin or 0.0)), 1e-9)  # half-width of an interval that ends at the margin
+    square = max(said.by_itself, 1e-9) ** 2 / (1 / n_anchors - 1 / (n_anchors + total))  # of the survey of one item
     if said.set_aside:
-        n = asked = more
+        square, error, fewest = said.half**2 / (1 / more - 1 / total), allowed**2, 0
     elif said.suspect:
-        n, asked, half, fewest = n_anchors, more, said.by_itself, n_anchors
-    total = asked + n_left
-    ratio = half / max(abs(said.difference + (margin or 0.0)), 1e-9)
-    needed = 1 / (1 / total + (1 / n - 1 / total) / ratio**2) if n < total else total
-    return max(1, min(n_left, int(np.ceil(max(needed, fewest) - asked))))
+        error, fewest = allowed**2, n_anchors
+    else:
+        known, fewest = said.half**-2.0, 0
+        if more:
+            known = max(known - 1 / (square * (1 / more - 1 / total)), 0.0)
+        error = 1 / max(allowed**-2.0 - known, 1e-12)
+    needed = 1 / (1 / total + error / square)
+    return max(1, min(n_left, int(np.ceil(max(needed, fewest) - more))))
