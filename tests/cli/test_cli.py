@@ -179,7 +179,7 @@ def test_help_has_examples():
     ("args", "message"),
     [
         (("import", "npz", "nothing.npz", "--out", "x"), "'nothing.npz' does not exist"),
-        (("import", "npz", "r.npz", "--out", "toy.zarr"), "exists already"),
+        (("import", "npz", "r.npz", "--out", "toy.zarr"), "exists already; add to it with --add"),
         (("import", "table", "r.npz", "--out", "x"), "should end in one of"),
         (("import", "table", "r.npz", "--column", "item", "--out", "x"), "--column takes OURS=THEIRS"),
         (("condense", "nothing.zarr", "--out", "x"), "'nothing.zarr' does not exist"),

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from disco_eval import AlignmentError, DiscoError, FormatError, Responses
+from disco_eval import AlignmentError, DiscoError, FormatError, Responses, ValidationError
 from disco_eval.predict import PREDICTORS, predictor, restore
 from disco_eval.select import uniform
 from tests.conftest import population
@@ -96,7 +96,7 @@ def test_missing_or_broken_arrays_are_refused(name):
 
 
 def test_unknown_names_and_options_say_so(name):
-    with pytest.raises(DiscoError, match="does not take these options"):
+    with pytest.raises(DiscoError, match=r"does not take these options: \{'colour': 'blue'\}; it takes [a-z]"):
         predictor(name, colour="blue")
     with pytest.raises(DiscoError, match="is not known"):
         predictor(name + "x")
@@ -132,3 +132,19 @@ def test_answers_of_another_kind_are_refused_or_right(name):
     else:
         with pytest.raises(DiscoError):
             model.predict(grades)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("knn", {"k": "a"}, "option 'k' of prediction 'knn' is a whole number, got 'a'"),
+        ("mlp2", {"epochs": 2.5}, "option 'epochs' of prediction 'mlp2' is a whole number, got 2.5"),
+        ("mlp2", {"learning_rate": True}, "option 'learning_rate' of prediction 'mlp2' is a number, got True"),
+        ("ridge", {"n_components": "few"}, "option 'n_components' of prediction 'ridge' is a whole number, got 'few'"),
+    ],
+)
+def test_options_that_are_no_numbers_say_so(name, options, message):
+    with pytest.raises(ValidationError, match=message):
+        predictor(name, **options)
+    predictor("knn", n_components=None)
+    predictor("mlp2", learning_rate=1)

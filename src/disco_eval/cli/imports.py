@@ -246,14 +246,22 @@ def _next(out: Path, r: Responses) -> str:
     if r.n_models < FEWEST_SOURCES:
         return f"Next: disco estimate CONDENSATION {out} ('disco condense' takes {FEWEST_SOURCES} models or more)"
     n = 100 if r.n_items >= 300 else max(r.n_items // 3, 1)
-    return f"Next: disco condense {out} --out {out.stem}-{n}" + (f" --anchors {n}" if n != 100 else "")
+    name = f"{out.stem}-{n}"
+    if (Path(name) / "condensation.json").exists():
+        return f"Next: disco condense {out} --update {name} --out {name}-new (which keeps the anchors of {name})"
+    return f"Next: disco condense {out} --out {name}" + (f" --anchors {n}" if n != 100 else "")
 
 
 def _write(
-    responses: Responses, out: Path, overwrite: bool, as_json: bool, float16: bool = False, add: bool = False
+    responses: Responses, out: Path, overwrite: bool, as_json: bool, float16: bool = False, add: bool | None = None
 ) -> None:
+    """Save and say what was saved; ``add`` is None where a command cannot add to what is there."""
     if add:
         responses = _added(responses, out, overwrite, float16)
+    elif add is not None and out.exists() and not overwrite:
+        raise DiscoError(
+            f"'{out}' exists already; add to it with --add, overwrite it with --overwrite, or name another"
+        )
     else:
         responses.save(out, overwrite=overwrite, dtype="float16" if float16 else None)
     if as_json:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature as signature_of
 from typing import Any
 
-from ..errors import DiscoError, FormatError, unknown
+from ..errors import DiscoError, FormatError, ValidationError, options_of, unknown
 from .auto import Assessment, Auto
 from .base import ScoreModel
 from .direct import Direct, WeightedSum
@@ -63,10 +64,23 @@ def predictor(name: str, **options: Any) -> ScoreModel:
     """
     if name not in PREDICTORS:
         raise DiscoError(unknown("prediction", name, list(PREDICTORS)))
+    methods: list[Callable[..., object]] = [method for method in (PREDICTORS[name], REGRESSORS.get(name)) if method]
+    _check_numbers(name, options, methods)
     try:
         return PREDICTORS[name](**options)
-    except TypeError as e:
-        raise DiscoError(f"prediction '{name}' does not take these options: {options} ({e})") from None
+    except TypeError:
+        takes = ", ".join(o for o in map(options_of, methods) if o != "none") or "none"
+        raise DiscoError(f"prediction '{name}' does not take these options: {options}; it takes {takes}") from None
+
+
+def _check_numbers(name: str, options: dict[str, Any], methods: list[Callable[..., object]]) -> None:
+    for option in (p for method in methods for p in signature_of(method).parameters.values() if p.name in options):
+        value, kind = options[option.name], type(option.default)
+        if kind not in (int, float) or (value is None and "None" in str(option.annotation)):
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, kind)):
+            what = "a whole number" if kind is int else "a number"
+            raise ValidationError(f"option '{option.name}' of prediction '{name}' is {what}, got {value!r}")
 
 
 def restore(name: str, config: dict[str, Any], state: dict[str, Any], ids: Any) -> ScoreModel:

@@ -55,8 +55,8 @@ class Reserve:
         """Refuse a number of further items that cannot be given, or is too small to tell anything."""
         if not FEWEST <= more <= len(self):
             raise ValidationError(
-                f"{more} more items were asked for; the condensation keeps {len(self)} in reserve, ask for {FEWEST} to "
-                f"{len(self)}"
+                f"{more} more items were asked for; the condensation keeps {len(self)} in reserve, ask for {FEWEST} "
+                f"(fewer say nothing of their own error) to {len(self)}"
             )
 
 
