@@ -245,6 +245,7 @@ def test_splits_that_a_benchmark_has_no_kinship_for_are_left_out_in_words():
     asked = request("beyond", {"a": r, "b": of_family}, None, None)
     assert asked.splits == ("random", "family", "top10", "top30")
     assert "splits left out, as they are not known of the models: base" in asked.note
+    assert "splits left out" not in request("beyond", {"a": r, "b": of_family}, "random,top10", None).note
 
 
 def test_a_committee_larger_than_the_sources_is_refused(r):

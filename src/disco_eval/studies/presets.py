@@ -19,12 +19,16 @@ _STRATIFIED = {"stratify": True}
 
 @dataclass(frozen=True)
 class Preset:
-    """What a study needs; ``splits`` and ``n_anchors`` are the paper's, used unless the caller says otherwise."""
+    """What a study needs; ``splits`` and ``n_anchors`` are the paper's, used unless the caller says otherwise.
+
+    ``note`` says which methods are left out and why, ``split_note`` which splits, where the caller names none.
+    """
 
     methods: tuple[Method, ...]
     splits: tuple[str, ...] = ("chronological",)
     n_anchors: tuple[int, ...] = (100,)
     note: str = ""
+    split_note: str = ""
 
 
 def preset(name: str, responses: Responses, *, committee: int | None = None, metabench: Times = METABENCH) -> Preset:
@@ -212,7 +216,7 @@ def _beyond(responses: Responses, asked: Options, metabench: Times) -> Preset:
     splits = tuple(s for s in ("random", "base", "family", "top10", "top30") if kin.get(s, True))
     lacking = [by for by, known in kin.items() if not known]
     note = f"splits left out, as they are not known of the models: {', '.join(lacking)}" if lacking else ""
-    return Preset(methods, splits, (30, 100), note)
+    return Preset(methods, splits, (30, 100), split_note=note)
 
 
 PRESETS: dict[str, Callable[[Responses, Options, Times], Preset]] = {
@@ -257,7 +261,8 @@ def request(
             methods += [m for m in common if m not in methods]
             splits += [s for s in made[0].splits if s not in splits and all(s in p.splits for p in made)]
             counts += [k for k in made[0].n_anchors if k not in counts and all(k in p.n_anchors for p in made)]
-            notes += [p.note for p in made if p.note and p.note not in notes]
+            told = [p.note for p in made] + ([] if split else [p.split_note for p in made])
+            notes += [note for note in dict.fromkeys(told) if note and note not in notes]
             some = [m.name for p in made for m in p.methods if m not in common]
             if some:
                 notes.append(f"left out, as not every benchmark allows them: {', '.join(dict.fromkeys(some))}")
