@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import DiscoError, unknown
@@ -57,7 +57,7 @@ def preset(name: str, responses: Responses, *, committee: int | None = None, met
     kept = tuple(m for m in made.methods if not _needs_probabilities(m))
     left = [m.name for m in made.methods if m not in kept]
     note = f"left out, as only grades are known: {', '.join(left)}" if left else ""
-    return Preset(kept, made.splits, made.n_anchors, "; ".join(n for n in (made.note, note) if n))
+    return replace(made, methods=kept, note="; ".join(n for n in (made.note, note) if n))
 
 
 def _needs_probabilities(m: Method) -> bool:
