@@ -48,13 +48,15 @@ class WeightedSum:
 
 
 class Direct(WeightedSum):
-    """Mean of correctness on the anchors ("Direct eval." in the paper), weighted as the benchmark weighs its items.
+    """Mean of correctness on the anchors ("Direct eval." in the paper): an honest baseline where chance drew them.
 
-    An honest baseline with anchors drawn at random; biased with any that were chosen for what models do on them.
+    Where the chance that drew each anchor is known, it counts as the benchmark weighs it over that chance (Hajek,
+    1971); otherwise all count alike, as in the paper, whose random items are equally many from every subtask.
     """
 
     name: ClassVar[str] = "direct"
 
     def _shares(self, source: Responses, anchors: Anchors) -> Array:
-        weight = source.items.weight[anchors.positions]
-        return weight / weight.sum() if weight.sum() > 0 else np.full(len(anchors), 1 / len(anchors))
+        weight = source.items.weight[anchors.positions] / anchors.chance
+        known = not np.isnan(anchors.chance).any() and weight.sum() > 0
+        return weight / weight.sum() if known else np.full(len(anchors), 1 / len(anchors))
