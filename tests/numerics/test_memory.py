@@ -81,6 +81,12 @@ def test_the_direction_is_the_discriminant_of_very_many_leaks():
     np.testing.assert_allclose(_discriminant(graded), by_hand, atol=0.02)
 
 
+def test_fewer_sources_than_anchors_are_solved_for_alike():
+    """Every source three times has the same moments, and makes them more than the anchors."""
+    grades = np.random.default_rng(0).random((25, 60))
+    np.testing.assert_allclose(_discriminant(grades), _discriminant(np.tile(grades, (3, 1))), rtol=1e-9)
+
+
 def test_remembered_anchors_are_spread_evenly():
     grades = np.full((50, 100), 0.2)
     known = remembering(grades) == 1.0

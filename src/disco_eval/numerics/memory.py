@@ -108,11 +108,16 @@ def _discriminant(grades: Array) -> Array:
     """
     n, k = grades.shape
     mean = grades.mean(axis=0)
-    honest = (grades - mean).T @ (grades - mean) / n
+    X = grades - mean
+    honest = (X**2).mean(axis=0)
     moved = (1 - SHARE) * mean + SHARE
-    leaked = (1 - SHARE) ** 2 * honest
-    np.fill_diagonal(leaked, (1 - SHARE) * (grades**2).mean(axis=0) + SHARE - moved**2)
-    return np.linalg.solve((honest + leaked) / 2 + _RIDGE * np.eye(k), moved - mean)
+    leaked = (1 - SHARE) * (grades**2).mean(axis=0) + SHARE - moved**2
+    shared = (1 + (1 - SHARE) ** 2) / 2  # part of the honest covariance that is left on average of the two
+    own = (honest + leaked) / 2 - shared * honest + _RIDGE  # variance of every anchor beside it
+    if k <= n:
+        return np.asarray(np.linalg.solve(shared / n * (X.T @ X) + np.diag(own), moved - mean))
+    Z, apart = X / own, (moved - mean) / own  # more anchors than sources: Woodbury's identity, an n x n system
+    return np.asarray(apart - Z.T @ np.linalg.solve(n / shared * np.eye(n) + Z @ X.T, X @ apart))
 
 
 def _left_out(grades: Array, scores: Array, kin: Array, guess: bool) -> tuple[Array, Array]:
