@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from disco_eval import Items, Models, Responses, condense, load
-from disco_eval.calibration import APART, FLAGS, OF_SOURCES, OUTSIDE
+from disco_eval.calibration import APART, FLAGS, LEAST_ODD, OF_SOURCES, OUTSIDE
+from disco_eval.condensing import _of_folds
 from disco_eval.numerics.likeness import effective_number
 from disco_eval.predict.guard import START
-from disco_eval.recipe import assess
+from disco_eval.recipe import Recipe, assess
 
 
 def world(n_models=150, n_items=400, low=-1.5, high=1.5, seed=0):
@@ -134,6 +135,37 @@ def test_memory_shows_in_perfect_answers_where_grades_are_partial(tmp_path, leve
     told = flagged(known)
     assert told[~strong].mean() >= 0.9
     assert told[strong].mean() >= 0.5
+
+
+def graded_by(kind: str) -> Responses:
+    """Answers graded in parts of 160 models: never quite perfect, or perfect by chance where right."""
+    rng = np.random.default_rng(1)
+    logit = np.linspace(-1.5, 1.5, 160)[:, None] - rng.normal(size=400) + rng.normal(size=(160, 400))
+    by_chance = (logit > 0) * np.where(rng.random(logit.shape) < 0.5, 1, 0.9)
+    grades = 1 / (1 + np.exp(-logit)) if kind == "never" else by_chance
+    return Responses.from_correct([f"m{i:03d}" for i in range(160)], [f"i{j}" for j in range(400)], grades)
+
+
+@pytest.mark.parametrize(("kind", "helps"), [("never", True), ("by chance", False)])
+def test_perfect_answers_are_looked_at_where_that_finds_more(kind, helps):
+    """A second kind of evidence raises the threshold; folds follow what all sources say."""
+    r = graded_by(kind)
+    made = condense(r, 60, rng=0, curve=False).score_model
+    assert made.learned["perfect"] is helps
+    assert _of_folds(Recipe(60, "auto", "auto"), made).predict_options == {"guess": False, "perfect": helps}
+    for asked in (True, False):
+        made = condense(r, 60, rng=0, curve=False, predict_options={"perfect": asked}).score_model
+        assert made.learned["perfect"] is asked
+
+
+def test_evidence_of_rounding_is_not_odd():
+    """Of few sources that are never perfect, none may show more than last bits: a threshold of these means nothing."""
+    r = graded_by("never")
+    c = condense(r.pick(models=np.arange(0, 160, 16)), 60, rng=0, curve=False)
+    v = replace(c.validation, leak=np.full(10, 1e-15))
+    found = assess(c.score_model, r.pick(models=[1, 2, 3]).align(c.anchors.ids).load())
+    odd = v.unusual(replace(found, leak=np.array([2e-15, LEAST_ODD, LEAST_ODD + 0.01])))["odd-answers"]
+    assert odd.tolist() == [False, False, True]
 
 
 def test_models_that_guess_are_honest_in_folds_without_any_too():

@@ -322,11 +322,15 @@ def test_how_many_more_items_counts_that_they_run_out():
     assert _more_items(known, 100, 50, 250, 0.07) == few - 50  # the same whether 50 were asked before or not
     assert _more_items(said, 100, 0, 300, 0.03) == 300  # just at the margin: only all of them
     assert _more_items(said, 100, 300, 0, 0.07) == 0
+    assert _more_items(replace(said, half=0.0), 100, 0, 300, 0.07) == 1  # never none where it is undecided
+    assert _more_items(replace(said, half=1.0), 100, 50, 250, 0.07) > 0  # less known than by the further items alone
     suspect = replace(said, flags=[(), ("odd-answers",)])
     assert _more_items(suspect, 100, 0, 10**9, 0.07) == 4 * 100  # as a survey twice as wide as it should be
     assert _more_items(suspect, 100, 60, 10**9, 0.07) == 4 * 100 - 60
     assert _more_items(replace(suspect, by_itself=0.01), 100, 60, 10**9, 0.07) == 40  # no fewer than decide alone
     assert _more_items(replace(suspect, set_aside=True), 100, 200, 10**9, 0.07) == 113  # 313 = 200 * 1.25**2
+    aside = _more_items(replace(suspect, set_aside=True), 100, 200, 300, 0.07)
+    assert 200 + aside == int(np.ceil(1 / (1 / 500 + (1 / 200 - 1 / 500) / 1.25**2)))
 
 
 def test_a_few_further_items_do_not_overrule_suspect_anchors():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import disco_eval as de
-from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, condense
+from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, condense, load
 from disco_eval.numerics.intervals import rarely_exceeded, symmetric_quantile
 from disco_eval.splits import folds
 from tests.conftest import population
@@ -240,3 +240,15 @@ def test_the_order_of_the_sources_does_not_matter(predict):
     other = r.pick(models=np.random.default_rng(0).permutation(60))
     a, b = (condense(x, 12, select="jsd", predict=predict, rng=0, n_folds=2) for x in (r, other))
     np.testing.assert_allclose([e.score for e in a.estimate(r)], [e.score for e in b.estimate(r)], atol=1e-9)
+
+
+def test_nearest_sources_do_not_depend_on_the_last_bits(tmp_path):
+    """Of grades in thirds many distances are equal; those of single precision are so up to rounding only."""
+    r = population()
+    thirds = np.round(3 * r.label_probs()) / 3
+    exact, single = (Responses.from_correct(r.models, r.items, thirds.astype(kind)) for kind in ("f8", "f4"))
+    c = condense(exact, 12, rng=0, curve=False)
+    c.save(tmp_path / "c")
+    expected = [e.nearest for e in c.estimate(exact)]
+    assert [e.nearest for e in c.estimate(single)] == expected
+    assert [e.nearest for e in load(tmp_path / "c").estimate(single)] == expected

@@ -27,6 +27,7 @@ from .splits import fold_groups, kin, telling_answers
 
 Array = NDArray[Any]
 
+LEAST_ODD = 0.5  # evidence of memory, of which left-out sources exceed 1 one time in twenty: less is never odd
 OUTSIDE = 0.1  # standard deviations of the source scores beyond their edge, from which on an estimate is alarmed
 NEAR = OUTSIDE + START  # standard deviations before that, over which intervals widen: from where estimates move
 APART = 0.98  # share of left-out sources whose two estimates lie closer than those of an alarmed model
@@ -200,7 +201,7 @@ class CrossValidation:
         return {  # comparisons with NaN, what a score model does not know, are false
             "outside-range": found.outside > OUTSIDE,
             "lines-disagree": distance_apart(found) > far,
-            "odd-answers": found.leak > max(odd, 0.0),
+            "odd-answers": found.leak > max(odd, LEAST_ODD),
         }
 
 

@@ -377,7 +377,7 @@ def _more_items(said: _Said, n_anchors: int, more: int, n_left: int, margin: flo
     elif said.suspect:
         error, fewest = allowed**2, n_anchors
     else:
-        known, fewest = said.half**-2.0, 0
+        known, fewest = max(said.half, 1e-9) ** -2.0, 0
         if more:
             known = max(known - 1 / (square * (1 / more - 1 / total)), 0.0)
         error = 1 / max(allowed**-2.0 - known, 1e-12)

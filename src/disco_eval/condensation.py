@@ -322,7 +322,7 @@ class Condensation:
             distance = squared_distances(answers.grades(), self.sources.grades())
         else:
             distance = squared_distances(signature(answers), self._source_signatures)
-        return np.argsort(distance.round(9), axis=1, kind="stable")[:, :n]  # equal ones by position, not by last bits
+        return np.argsort(distance.round(4), axis=1, kind="stable")[:, :n]  # equal ones by position, not by last bits
 
     def _own_choices(self, probs: Any) -> Any:
         """Probabilities cut or widened to as many choices as the sources hold; what is cut or added is absent."""

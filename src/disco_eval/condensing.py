@@ -237,10 +237,10 @@ def _provenance(
 
 
 def _of_folds(recipe: Recipe, made: ScoreModel) -> Recipe:
-    """The recipe with what only all sources together tell: whether models guess, which few of them may show."""
+    """The recipe with what only all sources together tell, such as whether models guess, which few may show."""
     if not isinstance(made, Auto):
         return recipe
-    return replace(recipe, predict_options={**recipe.predict_options, "guess": made.guesses})
+    return replace(recipe, predict_options={**recipe.predict_options, **made.learned})
 
 
 def _tell_fold(tell: Progress, n_folds: int, done: int, before: int = 0) -> None:

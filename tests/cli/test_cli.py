@@ -116,7 +116,10 @@ def test_models_are_added_to_a_store_that_is_there(tmp_path):
     write_table(r.pick(models=slice(20, 24)), tmp_path / "c.csv")
     assert "nothing to add to" in refused("import", "npz", "a.npz", "--out", "s.zarr", "--add", cwd=tmp_path)
     disco("import", "npz", "a.npz", "--out", "s.zarr", cwd=tmp_path)
+    for taken in ("s-20", "s-20-2"):
+        (tmp_path / taken).mkdir()
     added = disco("import", "npz", "b.npz", "--out", "s.zarr", "--add", cwd=tmp_path)
+    assert "\nNext: disco condense s.zarr --out s-20-3 --anchors 20\n" in added.stdout
     assert "4 models are in 's.zarr' already and are skipped" in added.stderr
     assert json.loads(disco("import", "table", "c.csv", "--out", "s.zarr", "--add", "--json", cwd=tmp_path).stdout) == {
         "out": "s.zarr",

@@ -100,6 +100,8 @@ def test_unknown_names_and_options_say_so(name):
         predictor(name, colour="blue")
     with pytest.raises(DiscoError, match="is not known"):
         predictor(name + "x")
+    with pytest.raises(DiscoError, match="it takes parts, n_components, reduction, k, metric"):
+        predictor("knn", colour="blue")
 
 
 def test_loading_and_predicting_needs_numpy_alone(name, tmp_path):
@@ -137,6 +139,7 @@ def test_answers_of_another_kind_are_refused_or_right(name):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
+        ("pirt", {"n_dims": "a"}, "option 'n_dims' of prediction 'pirt' is a whole number, got 'a'"),
         ("knn", {"k": "a"}, "option 'k' of prediction 'knn' is a whole number, got 'a'"),
         ("mlp2", {"epochs": 2.5}, "option 'epochs' of prediction 'mlp2' is a whole number, got 2.5"),
         ("mlp2", {"learning_rate": True}, "option 'learning_rate' of prediction 'mlp2' is a number, got True"),
@@ -147,4 +150,6 @@ def test_options_that_are_no_numbers_say_so(name, options, message):
     with pytest.raises(ValidationError, match=message):
         predictor(name, **options)
     predictor("knn", n_components=None)
+    predictor("mlp2", learning_rate=np.float32(0.1))
     predictor("mlp2", learning_rate=1)
+    predictor("knn", k=np.int64(5))

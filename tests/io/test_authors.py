@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from disco_eval import FormatError, ValidationError, open_responses
+from disco_eval import DiscoError, FormatError, ValidationError, open_responses
 from disco_eval.cli import app
 from disco_eval.io import read_authors
 
@@ -120,6 +120,8 @@ def test_the_command_writes_one_store_each_and_a_study_reads_them(tmp_path, caps
         "arc.zarr", "hellaswag.zarr", "mmlu.zarr", "winogrande.zarr",
     ]  # fmt: skip
     assert open_responses(tmp_path / "s" / "mmlu.zarr").n_items == 12
+    with pytest.raises(DiscoError, match="exists already; choose another name"):  # it has no --add
+        app(["import", "authors", str(tmp_path / "m.pickle"), "--out", str(tmp_path / "s")], standalone_mode=False)
     stores = [str(tmp_path / "s" / f"{n}.zarr") for n in ("mmlu", "arc")]
     out = ["--out", str(tmp_path / "o"), "--anchors", "4", "--runs", "2", "--split", "first10"]
     app(["study", *stores, "--methods", "pds+knn,random+direct", *out], standalone_mode=False)

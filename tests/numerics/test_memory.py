@@ -12,6 +12,7 @@ from disco_eval.numerics.memory import (
     _folds,
     _left_out,
     graded,
+    perfect,
     remembering,
 )
 
@@ -118,6 +119,11 @@ def test_each_source_is_judged_by_others_than_its_kin():
         for told, answers in ((honest, grades), (leaked, known)):
             np.testing.assert_allclose(told[0, part], curves.evidence(answers[part]))
             np.testing.assert_allclose(told[1, part], answers[part] @ direction)
+
+
+def test_perfect_is_the_best_grade_up_to_rounding():
+    grades = np.array([1.0, np.float32(1 - 6e-8), 1 / 3 + 1 / 3 + 1 / 3, 0.99, 0.95, 0.0])
+    assert perfect(grades).tolist() == [1, 1, 1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("n", [4, 8, 10])

@@ -241,10 +241,22 @@ def test_evidence_that_does_not_fit_the_rest_is_refused():
     anchors = auto(source, 12, 0)
     soft, hard = Auto().fit(source, anchors), Auto(grades=True).fit(source, anchors)
     added = {k: v for k, v in soft.state().items() if k.startswith("likely.")}
-    for model, likely, more in ((soft, False, {}), (soft, None, {}), (hard, True, {}), (hard, True, added)):
-        config = {**model.config(), "parts": {**model.config()["parts"], "likely": likely}}
+    also = {k.replace("likely", "perfect"): v for k, v in added.items()}
+    wrong = (
+        (soft, {"likely": False}, {}),
+        (hard, {"likely": True}, {}),
+        (hard, {"likely": True}, added),
+        (hard, {"perfect": True}, {}),
+        (hard, {}, also),
+        (hard, {"perfect": True, "learned": False}, also),
+    )
+    for model, parts, more in wrong:
+        config = {**model.config(), "parts": {**model.config()["parts"], **parts}}
         with pytest.raises(FormatError, match="what tells of leaked anchors does not fit"):
             Auto.restore(config, {**model.state(), **more}, anchors.ids)
+    config = {**hard.config(), "parts": {**hard.config()["parts"], "perfect": "yes"}}
+    with pytest.raises(FormatError, match="'perfect' is 'yes', not true or false"):
+        Auto.restore(config, hard.state(), anchors.ids)
 
 
 def test_evidence_of_memory_is_the_same_whatever_order_the_sources_come_in():

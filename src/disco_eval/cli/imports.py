@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -246,10 +248,9 @@ def _next(out: Path, r: Responses) -> str:
     if r.n_models < FEWEST_SOURCES:
         return f"Next: disco estimate CONDENSATION {out} ('disco condense' takes {FEWEST_SOURCES} models or more)"
     n = 100 if r.n_items >= 300 else max(r.n_items // 3, 1)
-    name = f"{out.stem}-{n}"
-    if (Path(name) / "condensation.json").exists():
-        return f"Next: disco condense {out} --update {name} --out {name}-new (which keeps the anchors of {name})"
-    return f"Next: disco condense {out} --out {name}" + (f" --anchors {n}" if n != 100 else "")
+    names = (f"{out.stem}-{n}{again}" for again in chain([""], (f"-{k}" for k in count(2))))
+    name = next(name for name in names if not Path(name).exists())
+    return f"Next: disco condense {quote(str(out))} --out {quote(name)}" + (f" --anchors {n}" if n != 100 else "")
 
 
 def _write(

@@ -47,11 +47,19 @@ class Memory:
 
     @classmethod
     def fit(cls, grades: Array, scores: Array, kin: Array, guess: bool | None = None, silent: bool = False) -> Memory:
-        """Learn from the sources' ``grades`` (n, n_anchors), in [0, 1], their ``scores`` (n,) and who is ``kin`` (n,).
+        """What `learn` finds."""
+        return cls.learn(grades, scores, kin, guess, silent)[0]
+
+    @classmethod
+    def learn(
+        cls, grades: Array, scores: Array, kin: Array, guess: bool | None = None, silent: bool = False
+    ) -> tuple[Memory, Array]:
+        """From the sources' ``grades`` (n, n_anchors), in [0, 1], their ``scores`` (n,) and who is ``kin`` (n,).
 
         How the two kinds are weighed, and their units, are learned from sources left out with their kin: four or
         more, the same for the same sources in the same order. ``silent`` says nothing of models stronger than every
         source: of graded answers memory explains any that are better than expected, as a right or wrong one does not.
+        Also returned is the evidence of left-out sources as they are and where they remember anchors, (2, n).
         """
         curves = Leakage.fit(grades, scores, guess)
         honest, leaked = _left_out(grades, scores, kin, bool(len(curves.guess)))
@@ -59,7 +67,8 @@ class Memory:
         (middle, unit), (alone, of_ratio) = _scale(shares @ honest, shares @ leaked), _scale(honest[0], leaked[0])
         beyond = [0.0, 0.0] if silent else [-alone / of_ratio, 1 / of_ratio]
         units = np.array([-middle / unit, shares[0] / unit, *beyond, curves.strongest(scores)])
-        return cls(curves, shares[1] / unit * _discriminant(grades), units)
+        found = (np.stack([shares @ honest, shares @ leaked]) - middle) / unit
+        return cls(curves, shares[1] / unit * _discriminant(grades), units), found
 
     @property
     def guesses(self) -> bool:

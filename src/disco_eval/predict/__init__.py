@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import signature as signature_of
+from numbers import Integral, Real
 from typing import Any
 
 from ..errors import DiscoError, FormatError, ValidationError, options_of, unknown
@@ -37,8 +38,8 @@ def _on_signature(regressor: str) -> Callable[..., ScoreModel]:
     return build
 
 
-def _gp(grades: bool = False, guess: bool | None = None) -> ScoreModel:
-    return Auto(guard=False, grades=grades, guess=guess)
+def _gp(grades: bool = False, guess: bool | None = None, perfect: bool | None = None) -> ScoreModel:
+    return Auto(guard=False, grades=grades, guess=guess, perfect=perfect)
 
 
 PREDICTORS: dict[str, Callable[..., ScoreModel]] = {
@@ -57,10 +58,11 @@ PREDICTORS: dict[str, Callable[..., ScoreModel]] = {
 def predictor(name: str, **options: Any) -> ScoreModel:
     """A new score model of a name; an unknown name or option raises DiscoError and says which there are.
 
-    ``auto`` takes ``guard``, ``grades`` and ``guess``, ``gp`` (auto without its guard) the last two; ``direct`` and
-    ``weighted_sum`` nothing, ``lifelong`` ``threshold``; ``pirt``, ``gpirt`` and ``ability_irt`` take ``n_dims``; the
-    others are a `SignatureModel` with that regressor and take ``parts``, ``n_components``, ``reduction`` (``pca`` or,
-    with the extra, ``umap``) and the regressor's own options (``k``, ``metric``, ``alpha``, ``n_trees``, ``epochs``).
+    ``auto`` takes ``guard``, ``grades``, ``guess`` and ``perfect``, ``gp`` (auto without its guard) the last three;
+    ``direct`` and ``weighted_sum`` nothing, ``lifelong`` ``threshold``; ``pirt``, ``gpirt`` and ``ability_irt``
+    ``n_dims``; the others are a `SignatureModel` with that regressor and take ``parts``, ``n_components``,
+    ``reduction`` (``pca`` or, with the extra, ``umap``) and the regressor's own options (``k``, ``metric``, ``alpha``,
+    ``n_trees``, ``epochs``).
     """
     if name not in PREDICTORS:
         raise DiscoError(unknown("prediction", name, list(PREDICTORS)))
@@ -75,11 +77,12 @@ def predictor(name: str, **options: Any) -> ScoreModel:
 
 def _check_numbers(name: str, options: dict[str, Any], methods: list[Callable[..., object]]) -> None:
     for option in (p for method in methods for p in signature_of(method).parameters.values() if p.name in options):
-        value, kind = options[option.name], type(option.default)
-        if kind not in (int, float) or (value is None and "None" in str(option.annotation)):
+        value, may_be = options[option.name], str(option.annotation).split(" | ")
+        if not {"int", "float"} & set(may_be) or (value is None and "None" in may_be):
             continue
-        if isinstance(value, bool) or not isinstance(value, (int, kind)):
-            what = "a whole number" if kind is int else "a number"
+        kind = Real if "float" in may_be else Integral
+        if isinstance(value, bool) or not isinstance(value, kind):
+            what = "a number" if kind is Real else "a whole number"
             raise ValidationError(f"option '{option.name}' of prediction '{name}' is {what}, got {value!r}")
 
 

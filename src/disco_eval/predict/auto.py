@@ -80,17 +80,22 @@ class Auto:
         come without them.
     guess : whether models may be right by guessing, which `numerics.leakage` does not take for remembering; None to
         learn it from the sources.
+    perfect : whether perfect answers are also looked at to tell who remembers (`predict.memories`); None to learn from
+        the sources whether that helps.
     """
 
     name: ClassVar[str] = "auto"
 
-    def __init__(self, guard: bool = True, grades: bool = False, guess: bool | None = None) -> None:
-        for name, value in (("guard", guard), ("grades", grades), ("guess", guess)):
-            if value not in ((True, False, None) if name == "guess" else (True, False)):
+    def __init__(
+        self, guard: bool = True, grades: bool = False, guess: bool | None = None, perfect: bool | None = None
+    ) -> None:
+        for name, value in (("guard", guard), ("grades", grades), ("guess", guess), ("perfect", perfect)):
+            if value not in ((True, False, None) if name in ("guess", "perfect") else (True, False)):
                 raise ValidationError(f"option '{name}' of prediction 'auto' is true or false, got {value!r}")
         self.guard = bool(guard)
         self.grades = bool(grades)
         self.guess = guess
+        self.perfect = perfect
 
     def fit(self, source: Responses, anchors: Anchors, rng: Seed = None) -> Self:
         if source.n_models < FEWEST_SOURCES:
@@ -113,7 +118,7 @@ class Auto:
         error, sd = (each * errors).sum(axis=0), (each * sds).sum(axis=0)
         self._line = _fit_line(source, anchors, known.grades(), scores)
         self._survey = _fit_survey(source, anchors, known.grades(), scores)
-        self._memories = Memories.fit(known, scores, akin, self._soft, self.guess)
+        self._memories = Memories.fit(known, scores, akin, self._soft, self.guess, self.perfect)
         low, high = np.quantile(scores, _EDGE)
         spread = max(float(scores.std()), _LEAST_SPREAD)
         line_error = scores - self._line.predict(known.grades())
@@ -154,9 +159,9 @@ class Auto:
         return Assessment(score, scale, process, sd, line, survey, se, outside, leak, nearest, surveyed)
 
     @property
-    def guesses(self) -> bool:
-        """Whether a fitted model counts with models that guess: given, or learned from the sources."""
-        return self._memories.grades.guesses
+    def learned(self) -> Config:
+        """The options that a fitted model learned from its sources where they were not given."""
+        return {"guess": self._memories.grades.guesses, "perfect": self._memories.perfect is not None}
 
     def difference_error(self, one: Array, other: Array) -> float | None:
         """Standard error of the survey's difference of two models, from grades (n_anchors,); None without a survey."""

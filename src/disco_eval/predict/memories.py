@@ -9,13 +9,15 @@ from typing import Self
 import numpy as np
 
 from ..errors import FormatError
-from ..numerics.leakage import Leakage
+from ..numerics.intervals import rarely_exceeded
+from ..numerics.leakage import ODD, Leakage
 from ..numerics.memory import MOST_EVIDENCE, Memory, graded, perfect
 from ..responses import Responses
 from .base import Array, Arrays, Config, named_arrays, need, need_part
 
 _LEAST_ODD = 0.5  # unit of the evidence of memory, formats 1 to 9
 _MOST = 1e3  # that a saved number can be
+_STILL_MISSED = 2 / 3  # of the leaks, that may be with perfect answers looked at: a second kind raises the threshold
 _BESIDE = ("likely", "perfect")  # parts that not every condensation has
 
 
@@ -27,8 +29,8 @@ class Memories:
     ----------
     grades : what is right.
     likely : how sure a model is of the label, where probabilities are known (from format 9 on).
-    perfect : which answers have the best grade there is, where many grades lie between right and wrong (from format 11
-        on): the average of honest answers says little of where a model is perfect, and what is remembered is perfect.
+    perfect : which answers have the best grade there is (from format 11 on): what is remembered is perfect. None where
+        grades hardly lie between right and wrong, or where left-out sources that remember are found better without.
     """
 
     grades: Memory
@@ -36,18 +38,24 @@ class Memories:
     perfect: Memory | None = None
 
     @classmethod
-    def fit(cls, known: Responses, scores: Array, kin: Array, soft: bool, guess: bool | None) -> Self:
+    def fit(
+        cls, known: Responses, scores: Array, kin: Array, soft: bool, guess: bool | None, by_perfect: bool | None
+    ) -> Self:
         """Learn from the sources' answers to the anchors, their ``scores`` (n,) and who is ``kin`` (n,).
 
-        ``soft`` says whether probabilities are used; ``guess`` is that of `Auto`.
+        ``soft`` says whether probabilities are used; ``guess`` and ``by_perfect`` are the options of `Auto`.
         """
         order = np.lexsort((known.models.ids, scores))  # the same whatever order the sources come in
         grades, scores, kin = known.grades()[order], scores[order], kin[order]
         partly = graded(grades)
-        by_grades = Memory.fit(grades, scores, kin, guess, silent=partly)
-        beside = partial(Memory.fit, scores=scores, kin=kin, guess=by_grades.guesses)
-        likely = beside(known.label_probs()[order]) if soft else None
-        return cls(by_grades, likely, beside(perfect(grades)) if partly else None)
+        by_grades, told = Memory.learn(grades, scores, kin, guess, silent=partly)
+        beside = partial(Memory.learn, scores=scores, kin=kin, guess=by_grades.guesses)
+        likely = beside(known.label_probs()[order])[0] if soft else None
+        if by_perfect is False or not (partly or by_perfect):
+            return cls(by_grades, likely)
+        of_perfect, also = beside(perfect(grades))
+        helps = _missed(np.maximum(told, also)) <= _STILL_MISSED * _missed(told)
+        return cls(by_grades, likely, of_perfect if helps or by_perfect else None)
 
     def evidence(self, answers: Responses) -> Array:
         """The evidence of every model, (n_models,), from its answers to the anchors."""
@@ -80,8 +88,8 @@ class Memories:
     @classmethod
     def restore(cls, parts: Config, state: Arrays, n_anchors: int, guesses: bool, doubts: bool) -> Self:
         """From a saved model: formats 1 to 4 knew no guesses, 1 to 6 no doubts, 1 to 9 curves alone."""
-        learned = "learned" in parts and bool(parts["learned"])
-        there = {name: name in parts and bool(parts[name]) for name in _BESIDE}
+        learned = _flag(parts, "learned")
+        there = {name: _flag(parts, name) for name in _BESIDE}
         fits = all(there[name] == (f"{name}.slope" in state) for name in _BESIDE)
         if not fits or (there["likely"] and not parts["soft"]) or (there["perfect"] and not learned):
             raise FormatError("the saved score model 'auto' makes no sense: what tells of leaked anchors does not fit")
@@ -98,6 +106,20 @@ class Memories:
     def _beside(self) -> dict[str, Memory]:
         both = {"likely": self.likely, "perfect": self.perfect}
         return {name: part for name, part in both.items() if part is not None}
+
+
+def _missed(told: Array) -> float:
+    """Share of left-out sources that would not be found where they remember anchors, from evidence (2, n)."""
+    honest, leaked = told
+    return float((leaked <= rarely_exceeded(honest, ODD)).mean())
+
+
+def _flag(parts: Config, name: str) -> bool:
+    """Whether a saved model has a part; False where its format did not know it."""
+    there = parts.get(name, False)
+    if not isinstance(there, bool):
+        raise FormatError(f"the saved score model 'auto' makes no sense: '{name}' is {there!r}, not true or false")
+    return there
 
 
 def _restored(
