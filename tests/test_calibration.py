@@ -131,7 +131,10 @@ def test_memory_shows_in_perfect_answers_where_grades_are_partial(tmp_path, leve
         return np.array(["odd-answers" in e.flags for e in estimates])
 
     strong = target > 130
-    assert flagged(honest.correct)[~strong].mean() <= 0.15
+    found = flagged(honest.correct)
+    assert found[~strong].mean() <= 0.15
+    if levels is None:  # of strong models their grades say nothing
+        assert found[strong].mean() <= 0.15
     told = flagged(known)
     assert told[~strong].mean() >= 0.9
     assert told[strong].mean() >= 0.5

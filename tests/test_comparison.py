@@ -323,7 +323,8 @@ def test_how_many_more_items_counts_that_they_run_out():
     assert _more_items(said, 100, 0, 300, 0.03) == 300  # just at the margin: only all of them
     assert _more_items(said, 100, 300, 0, 0.07) == 0
     assert _more_items(replace(said, half=0.0), 100, 0, 300, 0.07) == 1  # never none where it is undecided
-    assert _more_items(replace(said, half=1.0), 100, 50, 250, 0.07) > 0  # less known than by the further items alone
+    alone = int(np.ceil(1 / (1 / 300 + 0.04**2 / square))) - 50
+    assert _more_items(replace(said, half=1.0), 100, 50, 250, 0.07) == alone  # what else is known counts for nothing
     suspect = replace(said, flags=[(), ("odd-answers",)])
     assert _more_items(suspect, 100, 0, 10**9, 0.07) == 4 * 100  # as a survey twice as wide as it should be
     assert _more_items(suspect, 100, 60, 10**9, 0.07) == 4 * 100 - 60
