@@ -98,7 +98,7 @@ def test_direct_and_weighted_sum_are_means():
     r = population(6, 30)
     anchors = Anchors.of(r.items, np.array([3, 8, 20]), "mine", weights=np.array([5, 3, 2]))
     answers = r.align(anchors.ids)
-    for name, weights in {"weighted_sum": [5, 3, 2], "direct": r.items.weight[[3, 8, 20]].tolist()}.items():
+    for name, weights in {"weighted_sum": [5, 3, 2], "direct": [1, 1, 1]}.items():
         expected = [oracles.weighted_mean(row, weights) for row in answers.correct.tolist()]
         np.testing.assert_allclose(predictor(name).fit(r, anchors).predict(answers), expected, atol=1e-12)
 
