@@ -19,6 +19,7 @@ from disco_eval.io.lm_eval import read_lm_eval
 from disco_eval.numerics.forest import Trees
 from disco_eval.select import sums
 from tests.conftest import population
+from tests.formats.make import in_parts
 from tests.io.test_lm_eval import row, write_run
 
 Read = Callable[[Path], Any]
@@ -139,6 +140,8 @@ def store(folder: Path) -> None:
 
 def condensation(folder: Path) -> None:
     de.condense(population(24, 20, 3), 8, rng=0, n_folds=2, curve=False).save(folder / "auto")
+    perfect = {"predict_options": {"perfect": True}}
+    de.condense(in_parts(), 8, rng=0, n_folds=2, curve=False, **perfect).save(folder / "parts")
     options = {"select": "uniform", "predict": "forest", "predict_options": {"n_trees": 3, "n_components": 2}}
     de.condense(population(12, 20, 3), 4, rng=0, n_folds=2, curve=False, **options).save(folder / "forest")
 
