@@ -5,9 +5,8 @@ reserve, the subtasks and the learning curve, 4 took a backtest's result out of 
 numbers of its guard and the chance of a guess, 6 the sources left out alone and how sure the survey must be to sound
 the alarm, 7 where intervals start to widen, how odd strong models may look and what the anchors cannot tell, 8 whether
 those of models with relatives among the sources widen later, 9 what the label's probabilities say of leaked anchors,
-10 what sources that remembered anchors would answer, 11 what perfect answers say of leaked anchors. To change the
-layout: raise it by one, keep `load` able to read every older number (``READS``), add a folder of the last
-release to ``tests/formats``, and say so in the changelog.
+10 what sources that remembered anchors would answer, 11 what perfect answers say of them. To change the layout: raise
+it by one, keep `load` able to read older numbers, add a folder to ``tests/formats``, and say so in the changelog.
 
 Reading is parse, then audit, then build: checksums first, then every field and array is checked against what it must
 be, and only classes listed in `disco_eval.predict.SCORE_MODELS` are built. Nothing is unpickled or executed.
@@ -44,7 +43,7 @@ Array = NDArray[Any]
 T = TypeVar("T")
 
 FORMAT = 11
-READS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+READS = tuple(range(1, FORMAT + 1))
 VALIDATION = ("mae", "direct_mae", "grouped_by", "n_folds", "near", "cautious", "trusts_kin")
 KIND = "disco-eval condensation"
 JSON, ARRAYS, CARD = "condensation.json", "arrays.safetensors", "README.md"

@@ -156,12 +156,10 @@ def kept_sums(folder: Path) -> None:
 
 
 def maseval(folder: Path) -> None:
-    leaf = np.array([-1, -1, -1])
     trees = Trees(
         counts=np.array([3]), left=np.array([1, -1, -1]), right=np.array([2, -1, -1]), feature=np.array([0, -2, -2]),
         threshold=np.array([0.5, -2.0, -2.0]), value=np.array([0.5, 0.2, 0.8]),
     )  # fmt: skip
-    assert len(leaf) == 3
     MasevalDisco(np.array([3, 5]), np.zeros(6), np.ones((1, 6)), trees, 3, {}, {"pad_to_size": 3}).save(folder / "m")
 
 

@@ -43,14 +43,14 @@ def found(judge, honest, answers):
 def test_what_looks_like_skill_to_curves_is_told_by_anchors_that_do_not_go_together():
     sources, scores = skilled(120)
     honest, _ = skilled(200, top=1.0, seed=1)
-    ratio, memory = Leakage.fit(sources, scores), Memory.fit(sources, scores, np.arange(120))
+    ratio, memory = Leakage.fit(sources, scores), Memory.learn(sources, scores, np.arange(120))[0]
     assert found(ratio, honest, leaked(honest)) < 0.25
     assert found(memory, honest, leaked(honest)) > 0.6
 
 
 def test_a_unit_is_what_a_twentieth_of_honest_models_exceed():
     sources, scores = skilled(1000)
-    memory = Memory.fit(sources, scores, np.arange(1000))
+    memory = Memory.learn(sources, scores, np.arange(1000))[0]
     evidence = memory.evidence(skilled(2000, seed=1)[0])
     assert 0.02 < (evidence > 1).mean() < 0.08
     assert abs(np.median(evidence)) < 0.2
@@ -59,7 +59,7 @@ def test_a_unit_is_what_a_twentieth_of_honest_models_exceed():
 def test_a_model_stronger_than_every_source_is_told_by_the_ratio_alone():
     grades, scores = skilled(160, top=3.0)
     weak = scores < sigmoid(0.0)
-    memory = Memory.fit(grades[weak], scores[weak], np.arange(weak.sum()))
+    memory = Memory.learn(grades[weak], scores[weak], np.arange(weak.sum()))[0]
     ratio, ability = memory.curves.weigh(grades)
     beyond = ability > memory.curves.strongest(scores[weak])
     alone = ratio * memory.units[3] + memory.units[2]
@@ -129,7 +129,7 @@ def test_perfect_is_the_best_grade_up_to_rounding():
 @pytest.mark.parametrize("n", [4, 8, 10])
 def test_few_sources_give_finite_evidence(n):
     grades, scores = skilled(n)
-    memory = Memory.fit(grades, scores, np.arange(n))
+    memory = Memory.learn(grades, scores, np.arange(n))[0]
     assert memory.direction.any()
     assert np.isfinite(memory.evidence(skilled(40, seed=2)[0])).all()
 
@@ -146,7 +146,7 @@ def test_folds_of_few_sources_judge_in_the_same_units(n):
 
 @pytest.mark.parametrize("grades", [np.ones((30, 40)), np.zeros((30, 40)), np.full((30, 40), 0.5)])
 def test_sources_that_are_all_alike_give_finite_evidence(grades):
-    memory = Memory.fit(grades, grades.mean(axis=1), np.arange(30))
+    memory = Memory.learn(grades, grades.mean(axis=1), np.arange(30))[0]
     assert np.isfinite(memory.evidence(skilled(20, n_items=40)[0])).all()
     assert np.isfinite(memory.evidence(grades)).all()
     assert np.abs(np.concatenate([memory.units, memory.direction])).max() < MOST_EVIDENCE / 100  # or it would not load
@@ -158,7 +158,7 @@ def test_nothing_is_said_of_strong_models_where_answers_are_graded():
     ability = np.concatenate([rng.uniform(-1.5, 0.5, 80), rng.uniform(1.0, 2.0, 40)])[:, None]
     grades = np.clip(sigmoid(ability + rng.normal(size=100)) + rng.normal(0, 0.1, (120, 100)), 0, 1)
     sources, scores, strong = grades[:80], grades[:80].mean(axis=1), grades[80:]
-    fits = [Memory.fit(sources, scores, np.arange(80), silent=silent) for silent in (False, True)]
+    fits = [Memory.learn(sources, scores, np.arange(80), silent=silent)[0] for silent in (False, True)]
     assert graded(grades)
     assert not graded(np.round(grades))
     assert (fits[0].evidence(strong) > 1).mean() > 0.3

@@ -246,10 +246,11 @@ def _next(out: Path, r: Responses) -> str:
     from ..condensing import FEWEST_SOURCES
 
     if r.n_models < FEWEST_SOURCES:
-        return f"Next: disco estimate CONDENSATION {out} ('disco condense' takes {FEWEST_SOURCES} models or more)"
+        few = f"('disco condense' takes {FEWEST_SOURCES} models or more)"
+        return f"Next: disco estimate CONDENSATION {quote(str(out))} {few}"
     n = 100 if r.n_items >= 300 else max(r.n_items // 3, 1)
-    names = (f"{out.stem}-{n}{again}" for again in chain([""], (f"-{k}" for k in count(2))))
-    name = next(name for name in names if not Path(name).exists())
+    first = f"{out.stem}-{n}"
+    name = next(free for free in chain([first], (f"{first}-{k}" for k in count(2))) if not Path(free).exists())
     return f"Next: disco condense {quote(str(out))} --out {quote(name)}" + (f" --anchors {n}" if n != 100 else "")
 
 

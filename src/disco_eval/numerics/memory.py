@@ -46,15 +46,10 @@ class Memory:
     units: Array
 
     @classmethod
-    def fit(cls, grades: Array, scores: Array, kin: Array, guess: bool | None = None, silent: bool = False) -> Memory:
-        """What `learn` finds."""
-        return cls.learn(grades, scores, kin, guess, silent)[0]
-
-    @classmethod
     def learn(
         cls, grades: Array, scores: Array, kin: Array, guess: bool | None = None, silent: bool = False
     ) -> tuple[Memory, Array]:
-        """From the sources' ``grades`` (n, n_anchors), in [0, 1], their ``scores`` (n,) and who is ``kin`` (n,).
+        """Learn from the sources' ``grades`` (n, n_anchors), in [0, 1], their ``scores`` (n,) and who is ``kin`` (n,).
 
         How the two kinds are weighed, and their units, are learned from sources left out with their kin: four or
         more, the same for the same sources in the same order. ``silent`` says nothing of models stronger than every

@@ -17,7 +17,7 @@ from ..numerics.survey import FEWEST, UNSEEN, Survey
 from ..responses import Responses
 from ..select.anchors import Anchors
 from ..splits import kin, telling_answers
-from .base import Array, Arrays, Config, check_answers, clip, named_arrays, need, need_part
+from .base import Array, Arrays, Config, check_answers, clip, has_part, named_arrays, need, need_part
 from .guard import GROWTH, LEAST_SD, START, SURE, beyond, older_share, survey_share
 from .memories import Memories
 from .mixture import LEAST_EXCESS, MOST_EXCESS, excess, mixture, shares
@@ -214,12 +214,12 @@ class Auto:
         model._facts = need(state, "facts", (6 if len(state.get("facts", ())) == 6 else 5,))
         parts = config["parts"]
         n_anchors = len(ids)  # before format 7 every anchor counted the same in the mean answer
-        weighted = "weights" in parts and bool(parts["weights"])
+        weighted = has_part(parts, "weights")
         equal = np.full(n_anchors, 1 / n_anchors)
         model._weights = need(state, "weights", (n_anchors,)) if weighted else equal
-        distance = "distance" in parts and bool(parts["distance"])  # from format 5 on
+        distance = has_part(parts, "distance")  # from format 5 on
         model._edge = need(state, "edge", (2 if len(state.get("edge", ())) == 2 else 3,)) if distance else None
-        model._soft = bool(config["parts"]["soft"])
+        model._soft = has_part(parts, "soft")
         n = 3 if model._soft else 1
         model._mix = need(state, "mix", (n,))
         model._excess = need(state, "excess", (n,)) if distance else None
@@ -228,8 +228,8 @@ class Auto:
         ]
         model._line = AbilityLine(**need_part(state, "line", {"easiness": (len(ids),), "curve": (None,), "line": (2,)}))
         model._memories = Memories.restore(parts, state, n_anchors, guesses=distance, doubts=weighted)
-        has_survey = bool(config["parts"]["survey"])
-        model._survey = Survey(**need_part(state, "survey", Survey.shapes())) if has_survey else None
+        surveyed = has_part(parts, "survey")
+        model._survey = Survey(**need_part(state, "survey", Survey.shapes())) if surveyed else None
         wrong = model._mismatch(len(ids))
         if wrong:
             raise FormatError(f"the saved score model 'auto' makes no sense: {wrong}")

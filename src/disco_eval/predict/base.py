@@ -71,6 +71,16 @@ def need(state: Arrays, name: str, shape: tuple[int | None, ...], kind: str = "f
     return array
 
 
+def has_part(parts: Any, name: str) -> bool:
+    """Whether a saved model has a part; False where its format did not know it, FormatError for no yes or no."""
+    if not isinstance(parts, dict):
+        raise FormatError(f"the saved score model makes no sense: its parts are {parts!r}, not a table")
+    there = parts.get(name, False)
+    if not isinstance(there, bool):
+        raise FormatError(f"the saved score model makes no sense: '{name}' is {there!r}, not true or false")
+    return there
+
+
 def need_part(state: Arrays, prefix: str, shapes: dict[str, tuple[int | None, ...]]) -> Arrays:
     """The arrays of one part of a saved model, by field name, each checked by `need`."""
     kinds = {"drawn": "i"}

@@ -13,9 +13,9 @@ from ..numerics.intervals import rarely_exceeded
 from ..numerics.leakage import ODD, Leakage
 from ..numerics.memory import MOST_EVIDENCE, Memory, graded, perfect
 from ..responses import Responses
-from .base import Array, Arrays, Config, named_arrays, need, need_part
+from .base import Array, Arrays, Config, has_part, named_arrays, need, need_part
 
-_LEAST_ODD = 0.5  # unit of the evidence of memory, formats 1 to 9
+_LEAST_OLD_UNIT = 0.5  # of the evidence of memory, formats 1 to 9
 _MOST = 1e3  # that a saved number can be
 _STILL_MISSED = 2 / 3  # of the leaks, that may be with perfect answers looked at: a second kind raises the threshold
 _BESIDE = ("likely", "perfect")  # parts that not every condensation has
@@ -88,10 +88,10 @@ class Memories:
     @classmethod
     def restore(cls, parts: Config, state: Arrays, n_anchors: int, guesses: bool, doubts: bool) -> Self:
         """From a saved model: formats 1 to 4 knew no guesses, 1 to 6 no doubts, 1 to 9 curves alone."""
-        learned = _flag(parts, "learned")
-        there = {name: _flag(parts, name) for name in _BESIDE}
+        learned = has_part(parts, "learned")
+        there = {name: has_part(parts, name) for name in _BESIDE}
         fits = all(there[name] == (f"{name}.slope" in state) for name in _BESIDE)
-        if not fits or (there["likely"] and not parts["soft"]) or (there["perfect"] and not learned):
+        if not fits or (there["likely"] and not has_part(parts, "soft")) or (there["perfect"] and not learned):
             raise FormatError("the saved score model 'auto' makes no sense: what tells of leaked anchors does not fit")
         odd = need(state, "odd", (2,)) if there["likely"] and not learned else np.ones(2)
         memory = partial(_restored, state, n_anchors=n_anchors, learned=learned)
@@ -112,14 +112,6 @@ def _missed(told: Array) -> float:
     """Share of left-out sources that would not be found where they remember anchors, from evidence (2, n)."""
     honest, leaked = told
     return float((leaked <= rarely_exceeded(honest, ODD)).mean())
-
-
-def _flag(parts: Config, name: str) -> bool:
-    """Whether a saved model has a part; False where its format did not know it."""
-    there = parts.get(name, False)
-    if not isinstance(there, bool):
-        raise FormatError(f"the saved score model 'auto' makes no sense: '{name}' is {there!r}, not true or false")
-    return there
 
 
 def _restored(
@@ -145,7 +137,7 @@ def _wrong(memory: Memory) -> str:
     if len(curves.strong) and not 0 <= curves.strong[1] <= _MOST:
         return "what strong models may look like is out of bounds"
     if len(units) == 1:
-        fits = _LEAST_ODD <= float(units[0]) <= _MOST
+        fits = _LEAST_OLD_UNIT <= float(units[0]) <= _MOST
     else:
         numbers = np.abs(np.concatenate([units, memory.direction]))
         fits = bool((units[[1, 3]] >= 0).all()) and float(numbers.max()) <= MOST_EVIDENCE
