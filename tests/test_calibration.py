@@ -189,6 +189,17 @@ def test_models_that_guess_are_honest_in_folds_without_any_too():
     assert np.median(known[lazy]) < 0.3 * np.quantile(known[~lazy], 0.95)
 
 
+def test_models_whose_answers_are_odd_have_at_least_the_survey_s_interval():
+    r = world(200)
+    c = condense(r.pick(models=np.arange(150)), 60, rng=0, curve=False)
+    found = assess(c.score_model, c.answers(r.pick(models=np.arange(150, 200))))
+    usual = replace(found, leak=np.zeros(50), outside=np.full(50, -1.0))
+    half, survey = c.validation.half_widths(usual, 0.9), 1.6448536 * found.survey_se
+    assert (half < survey).any()
+    odd = replace(usual, leak=np.full(50, 1e3))
+    np.testing.assert_allclose(c.validation.half_widths(odd, 0.9), np.maximum(half, survey), rtol=1e-6)
+
+
 def test_widening_starts_where_estimates_move_and_ends_with_the_alarm():
     r = world(200)
     order = np.argsort(r.scores())

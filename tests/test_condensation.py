@@ -164,7 +164,28 @@ def test_from_disk_the_same(tmp_path):
             lambda: condense(population(), 5, select_options={"size": 3}),
             "options: {'size': 3}; it takes cost_power, budget",
         ),
-        (lambda: condense(population(), 5, select_options={"cost_power": "x"}), "{'cost_power': 'x'} .*; it takes"),
+        (
+            lambda: condense(population(), 5, select_options={"cost_power": "x"}),
+            "option 'cost_power' of selection 'auto' is a number, got 'x'",
+        ),
+        (
+            lambda: condense(population(), 5, select="pds", select_options={"committee_size": True}),
+            "option 'committee_size' of selection 'pds' is a whole number, got True",
+        ),
+        (
+            lambda: condense(population(), 5, select="stratified", select_options={"draws": 0}),
+            "draws must be at least 1, got 0",
+        ),
+        (
+            lambda: condense(population(), 5, select="anchor_corr", select_options={"restarts": 0}),
+            "restarts must be at least 1, got 0",
+        ),
+        (
+            lambda: condense(population(), 5, select="best_for_validation", select_options={"n_folds": 1}),
+            "needs at least 2 folds, got 1",
+        ),
+        (lambda: condense(population(), 5, n_folds=1), "needs at least 2 folds, got 1"),
+        (lambda: condense(population(), 5, n_folds=-9), "needs at least 2 folds, got -9"),
         (lambda: condense(population(), 5, predict_options={"trees": 3}), "prediction 'auto' does not take"),
     ],
 )

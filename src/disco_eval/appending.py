@@ -14,7 +14,7 @@ from .store import array_of, model_columns, open_responses, seal, source_of
 
 
 def append_models(responses: Responses, path: str | Path) -> None:
-    """Add models to a store that exists; what is there is neither read nor written again.
+    """Add models to a store that exists; of what is there, only the last, partly filled shards are written again.
 
     The models become visible at the end, by one change of the store's description, so a killed append leaves the store
     as it was and can be repeated.

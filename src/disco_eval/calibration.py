@@ -22,6 +22,7 @@ from .relatives import Relatives
 from .resources import workers
 from .responses import Responses
 from .select import Anchors, uniform
+from .select.anchors import by_id
 from .select.shared import keep
 from .splits import fold_groups, kin, telling_answers
 
@@ -142,6 +143,8 @@ class CrossValidation:
         Where sources differ by little against the survey's error, the anchors cannot tell a model that is unlike them
         (a benchmark that they all solve, or none does): the survey's interval comes in by its variance's part in both,
         as far as the model may be a stranger.
+
+        A model whose answers are odd has at least the survey's interval. Where its anchors leaked, that is too little.
         """
         claimed = np.maximum(self.scale, 1e-9)  # 0 where all scores are equal
         times = np.full(len(found.score), symmetric_quantile((self.truth - self.estimate) / claimed, level))
@@ -155,7 +158,9 @@ class CrossValidation:
         near = early + self.kin(found) * self.trusts_kin * (late - early)
         outside = normal * found.survey_se
         half = np.sqrt(half**2 + (self.unseen(found) * outside) ** 2)
-        return np.asarray((1 - near) * half + near * outside) if found.surveyed else np.maximum(half, near * outside)
+        half = (1 - near) * half + near * outside if found.surveyed else np.maximum(half, near * outside)
+        odd = self.unusual(found)["odd-answers"]
+        return np.asarray(np.where(odd, np.maximum(half, outside), half))
 
     def kin(self, found: Assessment) -> Array:
         """How likely the sources hold a relative of each model, (n_models,); 0 where none of them has any."""
@@ -289,7 +294,7 @@ def _one_fold(
     fewer = np.empty((len(sizes), unseen.n_models))
     for i, (size, child) in enumerate(zip(sizes, for_fewer.spawn(len(sizes)), strict=True)):
         for_draw, for_make = child.spawn(2)
-        some = np.sort(for_draw.choice(source.n_models, size, replace=False))
+        some = np.sort(by_id(source.models.ids)[for_draw.choice(source.n_models, size, replace=False)])
         at, small = recipe.make(source.pick(models=some), for_make)
         fewer[i] = np.abs(np.clip(small.predict(unseen.pick(items=at.positions)), 0, 1) - truth)
     by_subtask = fit_subtasks(source, anchors)
@@ -344,7 +349,7 @@ def _direct_errors(unseen: Responses, n_anchors: int, rng: np.random.Generator, 
         return np.concatenate([np.abs(_mean_of(unseen, at, share[at]) - unseen.scores()) for at in drawn])
     errors, n = [], min(n_anchors, int((share > 0).sum()))
     for draw in rng.spawn(draws):
-        at, chance = systematic(draw.permutation(len(share)), share, n, draw)
+        at, chance = systematic(draw.permutation(by_id(unseen.items.ids)), share, n, draw)
         errors.append(np.abs(_mean_of(unseen, at, share[at] / chance) - unseen.scores()))
     return np.concatenate(errors)
 

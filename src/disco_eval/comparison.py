@@ -297,7 +297,7 @@ def _calibrate(
             f"{FEWEST_PAIRS} are needed; condense again with this version, from more source models or fewer folds"
         )
     x, y = np.log(np.maximum(apart, 0.01)), np.log(np.abs(true - estimated) + 1e-3)
-    power = float(np.clip(np.cov(x, y)[0, 1] / max(float(np.var(x)), 1e-12), 0.0, 1.5))
+    power = float(np.clip(np.cov(x, y, bias=True)[0, 1] / max(float(np.var(x)), 1e-12), 0.0, 1.5))
     near = np.argsort(np.abs(x - np.log(max(distance, 0.01))), kind="stable")[:PAIRS]
     square = max(float(estimated[near] @ estimated[near]), 1e-12)
     share = float(true[near] @ estimated[near]) / square

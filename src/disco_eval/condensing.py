@@ -23,7 +23,7 @@ from .resources import Here, memory_bound, workers
 from .responses import Responses
 from .select import Anchors
 from .select.reserve import Reserve, draw_reserve
-from .splits import fold_groups, folds, telling_answers
+from .splits import check_folds, fold_groups, folds, telling_answers
 
 Progress = Callable[[str, int, int], None]
 
@@ -138,6 +138,7 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
             f"{responses.n_models} source models are too few to learn from; give at least {FEWEST_SOURCES}, "
             "better 50 or more, with known answers to the whole benchmark"
         )
+    check_folds(run.n_folds)
     responses = _at_hand(responses)
     # children are told apart by their place, so what comes later in this list does not change what came before
     children = np.random.default_rng(run.rng).spawn(4 + run.n_folds)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
+from numbers import Integral, Real
 
 
 class DiscoError(Exception):
@@ -50,6 +51,18 @@ def options_of(method: Callable[..., object]) -> str:
     """The names of a method's options for a message: what it takes by name and has a default for."""
     names = [p.name for p in signature(method).parameters.values() if p.default is not p.empty and p.name != "rng"]
     return ", ".join(names) or "none"
+
+
+def check_numbers(what: str, options: Mapping[str, object], methods: Sequence[Callable[..., object]]) -> None:
+    """Refuse options that ``methods`` annotate as numbers and that are none; ``what`` says whose they are."""
+    for option in (p for method in methods for p in signature(method).parameters.values() if p.name in options):
+        value, may_be = options[option.name], str(option.annotation).split(" | ")
+        if not {"int", "float"} & set(may_be) or (value is None and "None" in may_be):
+            continue
+        kind = Real if "float" in may_be else Integral
+        if isinstance(value, bool) or not isinstance(value, kind):
+            number = "a number" if kind is Real else "a whole number"
+            raise ValidationError(f"option '{option.name}' of {what} is {number}, got {value!r}")
 
 
 def unknown(kind: str, name: object, choices: Sequence[str]) -> str:

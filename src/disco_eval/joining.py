@@ -23,9 +23,9 @@ def together(benchmarks: Mapping[str, Responses]) -> Responses:
     clash = len(np.unique(np.concatenate([p.items.ids for p in parts]))) < sum(p.n_items for p in parts)
     joined = beside([_renamed(name, p, clash) for name, p in zip(names, parts, strict=True)])
     parts = [p.pick(models=p.models.positions(joined.models.ids)) for p in parts]
-    known = {k: _known([getattr(p.models, k) for p in parts]) for k in ("family", "base", "revision")}
+    known = {k: _known([getattr(p.models, k) for p in parts]) for k in ("released", "family", "base", "revision")}
     provenance = {"benchmarks": {name: p.provenance for name, p in zip(names, parts, strict=True)}}
-    models = Models(joined.models.ids, released=parts[0].models.released, **known)
+    models = Models(joined.models.ids, **known)
     return Responses(models, joined.items, joined.correct, joined.probs, provenance)
 
 
@@ -34,7 +34,8 @@ def beside(parts: Sequence[Responses]) -> Responses:
 
     Raises AlignmentError where no model is in all of them; ValidationError where an item comes twice.
     """
-    common = [m for m in parts[0].models.ids.tolist() if all(m in set(p.models.ids.tolist()) for p in parts[1:])]
+    others = [set(p.models.ids.tolist()) for p in parts[1:]]
+    common = [m for m in parts[0].models.ids.tolist() if all(m in other for other in others)]
     if not common:
         raise AlignmentError(f"no model is in all of the files: one has {some(parts[0].models.ids)}, another others")
     parts = [p.pick(models=p.models.positions(common)).load() for p in parts]
@@ -75,5 +76,5 @@ def _known(columns: list[Array]) -> Array:
     """For every model what the first benchmark says that knows it."""
     out = columns[0]
     for column in columns[1:]:
-        out = np.where(out == "", column, out)
+        out = np.where(np.isnat(out) if out.dtype.kind == "M" else out == "", column, out)
     return out

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import ValidationError, options_of
+from .errors import ValidationError
 from .predict import Assessment, Auto, ScoreModel, predictor
 from .responses import Responses
 from .select import Anchors, complete, selector
@@ -45,16 +45,7 @@ class Recipe:
     def make(self, source: Responses, rng: np.random.Generator) -> tuple[Anchors, ScoreModel]:
         """Anchors chosen, and a score model fitted, on these source models."""
         for_anchors, for_model = rng.spawn(2)
-        try:
-            anchors = self._choose(self._choosers(source), for_anchors)
-        except TypeError as e:
-            if not self.select_options:
-                raise
-            why = "" if "unexpected keyword" in str(e) else f" ({e})"
-            raise ValidationError(
-                f"selection '{self.select}' does not take these options: {dict(self.select_options)}{why}; it takes "
-                f"{options_of(selector(self.select))}"
-            ) from None
+        anchors = self._choose(self._choosers(source), for_anchors)
         model = predictor(self.predict, **self.predict_options).fit(source, anchors, for_model)
         return anchors, model
 
@@ -67,8 +58,9 @@ class Recipe:
         return source.pick(models=choose) if choose.sum() >= max(FEWEST_CHOOSERS, committee) else source
 
     def _choose(self, source: Responses, rng: np.random.Generator) -> Anchors:
+        select = selector(self.select, **self.select_options)
         if not self.mixed:
-            return selector(self.select)(source, self.n_anchors, rng, **self.select_options)
+            return select(source, self.n_anchors, rng)
         if self.n_anchors < 2:
             raise ValidationError("mixed anchors are half chosen and half drawn by chance; ask for at least 2")
         if self.select_options.get("budget") is not None:
@@ -76,7 +68,7 @@ class Recipe:
                 "mixed anchors are half drawn blindly, whatever they cost; leave out the budget or --mixed"
             )
         for_half, for_rest = rng.spawn(2)
-        half = selector(self.select)(source, self.n_anchors // 2, for_half, **self.select_options)
+        half = select(source, self.n_anchors // 2, for_half)
         return complete(source, half, self.n_anchors - len(half), for_rest)
 
     def share(self, responses: Responses, parts: list[tuple[Array, Array]]) -> list[dict[Hashable, Any]]:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from .errors import DiscoError, ValidationError
 
 SMALLEST = 64 * 2**20  # bytes; Python with numpy and zarr takes more than that before any work
+MEMORY = "DISCO_MEMORY"  # of the environment: a memory bound for every command
 _BLOCK = 64 * 2**20  # what a pass over the models reads at a time, memory permitting
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _BOUND: ContextVar[int | None] = ContextVar("memory", default=None)
@@ -23,8 +24,9 @@ _BOUND: ContextVar[int | None] = ContextVar("memory", default=None)
 
 
 def memory_bound() -> int:
-    """Bytes that arrays may take together: what `limited` set, else a quarter of the machine."""
-    return _BOUND.get() or max(SMALLEST, machine_memory() // 4)
+    """Bytes that arrays may take together: what `limited` or the environment set, else a quarter of the machine."""
+    given = os.environ.get(MEMORY)
+    return _BOUND.get() or (in_bytes(given) if given else max(SMALLEST, machine_memory() // 4))
 
 
 @contextmanager
@@ -47,7 +49,7 @@ def need(n_bytes: int, what: str, instead: str) -> None:
     if n_bytes > memory_bound():
         raise ValidationError(
             f"{what} would take {shown(n_bytes)} of memory, more than the bound of {shown(memory_bound())}: {instead}, "
-            f"or raise it with --memory"
+            f"or raise it ({MEMORY} in the environment, --memory where a command has it)"
         )
 
 

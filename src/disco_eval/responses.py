@@ -51,8 +51,8 @@ class Responses:
         None where only grades are known: a response then stands for the pair (correct, 1 - correct).
     provenance : where the answers come from, as JSON values; kept by stores and condensations, never used in numbers.
 
-    Arrays in memory are read-only. Arrays of an opened store stay on disk until `pick(items=...)` or a pass over the
-    models (`blocks`) reads a part.
+    Arrays in memory are read-only here and not copied: do not write to what you gave, since results are kept. Arrays of
+    an opened store stay on disk until `pick(items=...)` or a pass over the models (`blocks`) reads a part.
     """
 
     models: Models
@@ -220,9 +220,10 @@ class Responses:
                 probs = probs[rows] if isinstance(probs, np.ndarray) else probs.rows(cast(Array, rows))
             return self._part(some_models, self.items, correct, probs)
         columns = positions_of(items, self.n_items)
-        if self.is_lazy and self.probs is not None:
+        if self.is_lazy:
             size = self.n_models if models is None else len(some_models)
-            taken = size * len(columns) * self.max_choices * self.probs.dtype.itemsize
+            wide = 0 if self.probs is None else self.max_choices * self.probs.dtype.itemsize
+            taken = size * len(columns) * (self.correct.dtype.itemsize + wide)
             need(2 * taken, f"the answers of {size:,} models to {len(columns):,} items", "take fewer items")
         return self._part(
             some_models,

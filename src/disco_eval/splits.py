@@ -145,6 +145,7 @@ def folds(
     very same answers as another, one upload under two names, stay with it. The folds do not depend on the order of the
     models.
     """
+    check_folds(n_folds)
     draw = np.random.default_rng(rng)
     by = fold_groups(models, n_folds, answers) if by == "auto" else by
     if by == "answers":
@@ -169,6 +170,12 @@ def folds(
         out = fold == f
         if out.any() and not out.all():
             yield np.flatnonzero(~out), np.flatnonzero(out)
+
+
+def check_folds(n_folds: int) -> None:
+    """Refuse a number of folds that leaves nothing out, or nothing to learn from."""
+    if n_folds < 2:
+        raise ValidationError(f"cross-validation needs at least 2 folds, got {n_folds}")
 
 
 def telling_answers(responses: Responses) -> Array:

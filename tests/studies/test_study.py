@@ -165,7 +165,7 @@ def test_what_is_no_method_is_refused(r):
         method("nothing")
     with pytest.raises(DiscoError, match=r"split 'idd' is not known\. Did you mean 'iid'"):
         study(["pds+knn"], r, "idd", 10, 1, 0)
-    with pytest.raises(DiscoError, match="selection of 'odd' does not take"):
+    with pytest.raises(DiscoError, match="selection 'uniform' does not take"):
         study([Pair("odd", "uniform", "direct", select_options={"colour": 1})], r, "iid", 10, 1, 0)
 
     class Wrong(Constant):

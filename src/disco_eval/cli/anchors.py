@@ -33,9 +33,9 @@ def anchors(
 
     With --more the items in reserve follow, which 'disco estimate' asks for where the anchors are not enough.
 
-    ids: one a line. csv, json: with subtask, weight, criterion. lm-eval: a file for --samples (a note on standard error
-    says when that is safe). task-dir: a folder of lm_eval tasks with the prompts frozen, for any back end. inspect: ids
-    for --sample-id.
+    ids: one a line. csv, json: with subtask, and weight and criterion of the anchors. lm-eval: a file for --samples (a
+    note on standard error says when that is safe). task-dir: a folder of lm_eval tasks with the prompts frozen, for any
+    back end. inspect: ids for --sample-id.
     """
     from ..artifact import load
     from ..harness.formats import inspect_ids, samples_file
@@ -55,7 +55,7 @@ def anchors(
     elif form == "task-dir":
         _task_folder(c, out, tasks_path, more, overwrite)
     else:
-        _table(c, form)
+        _table(c, form, more)
 
 
 def _task_folder(c: Condensation, out: Path | None, tasks_path: Path | None, more: int, overwrite: bool) -> None:
@@ -68,15 +68,17 @@ def _task_folder(c: Condensation, out: Path | None, tasks_path: Path | None, mor
     print(f"lm-eval run --include_path {out} --tasks {','.join(names)} --log_samples --output_path ANSWERS --model ...")
 
 
-def _table(c: Condensation, form: str) -> None:
+def _table(c: Condensation, form: str, more: int) -> None:
     known = c.anchors.criterion == c.anchors.criterion  # NaN where chance chose
     criterion = [v if k else None for v, k in zip(c.anchors.criterion.tolist(), known, strict=True)]
     columns = (c.anchors.ids.tolist(), c.items.subtask.tolist(), c.anchors.weights.tolist(), criterion)
     names = ("id", "subtask", "weight", "criterion")
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    further = c.asked(more).pick(slice(len(rows), None))
+    reserve = [{"id": i, "subtask": s} for i, s in zip(further.ids.tolist(), further.subtask.tolist(), strict=True)]
     if form == "json":
-        print_json({"benchmark": c.benchmark, "method": c.anchors.method, "anchors": rows})
+        print_json({"benchmark": c.benchmark, "method": c.anchors.method, "anchors": rows, "reserve": reserve})
         return
     writer = csv.DictWriter(sys.stdout, names)
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows([*rows, *reserve])

@@ -41,21 +41,21 @@ def condense(
         int | None, typer.Option("--anchors", help="How many items to keep: 100, or what --budget pays for.")
     ] = None,
     select: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--select",
-            help="How anchors are chosen: auto, stratified, hybrid, sharp, uniform, pds, jsd, anchor_conf, "
-            "anchor_corr, anchor_irt, every_kth, best_for_validation.",
+            help="How anchors are chosen: auto (the default), stratified, hybrid, sharp, uniform, pds, jsd, "
+            "anchor_conf, anchor_corr, anchor_irt, every_kth, best_for_validation.",
         ),
-    ] = "auto",
+    ] = None,
     predict: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--predict",
-            help="How scores are predicted: auto, gp, forest, knn, linear, ridge, lasso, boosting, mlp2, mlp3, direct, "
-            "weighted_sum, pirt, gpirt, ability_irt, lifelong.",
+            help="How scores are predicted: auto (the default), gp, forest, knn, linear, ridge, lasso, boosting, mlp2, "
+            "mlp3, direct, weighted_sum, pirt, gpirt, ability_irt, lifelong.",
         ),
-    ] = "auto",
+    ] = None,
     sources: Annotated[
         Path | None, typer.Option("--sources", help="File of the models to learn from, one id a line; all by default.")
     ] = None,
@@ -122,18 +122,22 @@ def condense(
 
     if out.exists() and not overwrite:  # before the work, not after it
         raise DiscoError(f"'{out}' exists already; choose another name, or overwrite it with --overwrite")
-    responses, called = _read(stores, sources, cost)
+    with limited(memory):
+        responses, called = _read(stores, sources, cost)
     with limited(memory), on_cluster(scheduler), progress() as tell:
         how: dict[str, Any] = {"n_folds": folds, "curve": curve, "relatives": relatives, "rng": seed, "progress": tell}
         if update is not None:
-            made = condensing.update(_old(update, (n_anchors, budget, cost)), responses, **how)
+            fixed: dict[str, object] = {"--anchors": n_anchors, "--budget": budget, "--cost": cost, "--name": name}
+            fixed |= {"--select": select, "--select-opt": select_opt, "--mixed": mixed or None}
+            fixed |= {"--predict": predict, "--predict-opt": predict_opt}
+            made = condensing.update(_old(update, fixed), responses, **how)
         else:
             pay = {} if cost is None and budget is None else {"cost_power": 0.5, "budget": budget}
             made = condensing.condense(
                 responses,
                 n_anchors if n_anchors is not None else 100 if budget is None else responses.n_items,
-                select=select,
-                predict=predict,
+                select=select or "auto",
+                predict=predict or "auto",
                 select_options={**pay, **options(select_opt)},
                 predict_options=options(predict_opt),
                 benchmark=name or called,
@@ -184,11 +188,13 @@ def _tell_left_out(parts: dict[str, Responses], joined: Responses) -> None:
         say(f"probabilities are known for {', '.join(known)} only, so the grades are what is used of all")
 
 
-def _old(folder: Path, others: tuple[object, ...]) -> Condensation:
+def _old(folder: Path, fixed: dict[str, object]) -> Condensation:
+    """The condensation to update; refuses options that it has settled (``fixed``: name to what was given)."""
     from ..artifact import load
 
-    if any(value is not None for value in others):
-        raise DiscoError("--update keeps the anchors, so --anchors, --cost and --budget cannot be given with it")
+    given = [name for name, value in fixed.items() if value is not None]
+    if given:
+        raise DiscoError(f"--update keeps the anchors and the methods of '{folder}': leave out {' and '.join(given)}")
     return load(folder)
 
 

@@ -30,7 +30,10 @@ Store = Annotated[Path, typer.Option("--out", help="The store to write, or to ad
 Runs = Annotated[list[Path], typer.Argument(help="Files or folders that the tool wrote, any number of models.")]
 Metric = Annotated[str | None, typer.Option("--metric", help="What counts as right: acc, acc_norm, ...")]
 Drift = Annotated[
-    bool, typer.Option("--allow-prompt-drift", help="Mix runs that asked the same items with other prompts.")
+    bool,
+    typer.Option(
+        "--allow-prompt-drift", help="Mix runs that asked the same items with other prompts, and compare none."
+    ),
 ]
 Half = Annotated[
     bool, typer.Option("--float16", help="Keep probabilities in half the space, exact to about three digits.")

@@ -30,7 +30,7 @@ def study(
         str | None,
         typer.Option(
             "--split",
-            help="iid, random, chronological, bootstrap, family, base, top10, top30; several with commas. "
+            help="iid, random, chronological, bootstrap, family, base, first10, top10, top30; several with commas. "
             "A preset's own by default, else iid.",
         ),
     ] = None,
@@ -76,7 +76,8 @@ def study(
     names = [store_name(store) for store in stores]
     if len(set(names)) != len(names):
         raise DiscoError(f"two stores have the same name, and so would their benchmarks: {', '.join(names)}")
-    responses = {name: open_answers(store) for name, store in zip(names, stores, strict=True)}
+    with limited(memory):
+        responses = {name: open_answers(store) for name, store in zip(names, stores, strict=True)}
     asked = request(methods, responses, split, anchors, committee=committee, metabench=metabench_times(metabench))
     if asked.note:
         say(f"Note: {asked.note}")

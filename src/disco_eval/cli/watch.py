@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import DiscoError
-from .common import Json, Level, keep, print_json, print_table, say
+from .common import Json, Level, More, keep, print_json, print_table, say
 
 if TYPE_CHECKING:
     from ..harness.watch import Watch
@@ -30,6 +30,7 @@ def watch(
     batch_size: Annotated[str | None, typer.Option("--batch-size", help="A number, or auto.")] = None,
     device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1, ...")] = None,
     level: Level = 0.9,
+    more: More = 0,
     as_json: Json = False,
 ) -> None:
     """Estimate each checkpoint of a training run once, as it appears, and keep a learning curve.
@@ -45,9 +46,11 @@ def watch(
             f"'{checkpoints}' is not a folder; name the one in which the training run saves its checkpoints"
         )
     folder = out or Path(f"{checkpoints.name}-{condensation.name}")
-    settings = Settings(tasks_path)
+    settings = Settings(tasks_path, more=more)
+    c = load(condensation)
+    c.asked(more)  # refused here, not for every checkpoint
     job = Watch(
-        load(condensation),
+        c,
         checkpoints,
         folder,
         model,
@@ -84,8 +87,8 @@ def _draw(job: Watch) -> None:
     from ..report.curve import learning_curve
     from ..report.record import summary
 
-    points = job.points()
-    title = f"{job.condensation.benchmark}: {len(points)} checkpoints, {len(job.condensation.anchors)} items each"
+    points, n_asked = job.points(), len(job.condensation.asked(job.settings.more))
+    title = f"{job.condensation.benchmark}: {len(points)} checkpoints, {n_asked} items each"
     keep(job.out, "watch", condensation=summary(job.condensation), level=job.level)
     learning_curve(
         [p.step for p in points],

@@ -26,7 +26,7 @@ class DiscoCallback(TrainerCallback):  # type: ignore[misc]  # transformers has 
     trainer : the trainer to log through; add the callback to it with ``trainer.add_callback``.
     tokenizer : the model's; by default the trainer's ``processing_class``.
     every : estimate every so many steps; by default at each save, and at the end.
-    tasks_path, batch_size, level : as for ``disco run``.
+    tasks_path, batch_size, level, more : as for ``disco run``.
     """
 
     def __init__(
@@ -39,6 +39,7 @@ class DiscoCallback(TrainerCallback):  # type: ignore[misc]  # transformers has 
         tasks_path: str | Path | None = None,
         batch_size: int = 8,
         level: float = 0.9,
+        more: int = 0,
     ) -> None:
         self.condensation = condensation if isinstance(condensation, Condensation) else load(condensation)
         self.trainer = trainer
@@ -48,7 +49,7 @@ class DiscoCallback(TrainerCallback):  # type: ignore[misc]  # transformers has 
                 "DiscoCallback needs the model's tokenizer: give tokenizer=, or a trainer with processing_class"
             )
         self.every = every
-        self.settings = Settings(tasks_path)
+        self.settings = Settings(tasks_path, more=more)
         self.batch_size = batch_size
         self.level = level
         self.history: list[tuple[int, Estimate]] = []
@@ -83,7 +84,7 @@ class DiscoCallback(TrainerCallback):  # type: ignore[misc]  # transformers has 
             answers = run_anchors(self.condensation, lm, folder, name=f"step-{step}", tasks=self._tasks)
         finally:
             model.train(training)
-        (estimate,) = self.condensation.estimate(answers, self.level)
+        (estimate,) = self.condensation.estimate(answers, self.level, more=self.settings.more)
         self.history.append((step, estimate))
         numbers = {"disco/score": estimate.score, "disco/low": estimate.low, "disco/high": estimate.high}
         self.trainer.log({**numbers, "disco/flags": len(estimate.flags)})

@@ -129,7 +129,7 @@ def documents_of(asked: Items) -> dict[str, dict[int, int]]:
     found: dict[str, dict[int, int]] = {}
     for k, item in enumerate(asked.ids.tolist()):
         task, _, number = item.rpartition("/")
-        if not task or not number.isdigit():
+        if not task or not number.isdecimal():
             raise DiscoError(f"anchor '{item}' is not named task/number, so it is no document of lm_eval")
         found.setdefault(task, {})[int(number)] = k
     return {task: dict(sorted(found[task].items())) for task in sorted(found)}

@@ -80,7 +80,7 @@ class Watch:
                 answers = run_anchors(
                     self.condensation, lm, self.out / "answers" / checkpoint.name, name=checkpoint.name, tasks=tasks
                 )
-                (estimate,) = self.condensation.estimate(answers, self.level)
+                (estimate,) = self.condensation.estimate(answers, self.level, more=self.settings.more)
             except DiscoError as e:
                 failed(checkpoint, e)
                 continue
@@ -117,11 +117,12 @@ def _cast(name: str, text: str) -> Any:
 
 
 def _complete(folder: Path, settle_s: float) -> bool:
-    files = [f for f in folder.rglob("*") if f.is_file()]
-    weights = [f for pattern in _WEIGHTS for f in folder.glob(pattern)]
-    if not weights or not (folder / "config.json").is_file():
+    try:
+        latest = max(f.stat().st_mtime for f in folder.rglob("*") if f.is_file())
+        weights = any(True for pattern in _WEIGHTS for _ in folder.glob(pattern))
+    except (OSError, ValueError):  # a trainer takes old checkpoints away; nothing is in it yet
         return False
-    return time.time() - max(f.stat().st_mtime for f in files) >= settle_s
+    return weights and (folder / "config.json").is_file() and time.time() - latest >= settle_s
 
 
 def _step(name: str, otherwise: int) -> int:

@@ -60,7 +60,7 @@ def import_models(
         added.append(name)
         if progress:
             progress(name)
-        if len(batch) == _together(one):
+        if len(batch) >= _together(one):
             _write(batch, store, allow_prompt_drift, dtype)
             batch = []
     if batch:
@@ -92,13 +92,13 @@ def _together(one: Responses) -> int:
 
 def _write(batch: list[Responses], store: Path, allow_prompt_drift: bool, dtype: DTypeLike | None) -> None:
     together = join(batch)
-    if not store.exists():
-        together.save(store, dtype=dtype)
-        return
-    if allow_prompt_drift:  # digests that differ would be refused; unknown ones are not
+    if allow_prompt_drift:  # which prompt would be kept depends on who came first; unknown ones are not compared
         items = _with(together.items, digest=None)
         together = Responses(together.models, items, together.correct, together.probs, together.provenance)
-    append_models(together, store)
+    if store.exists():
+        append_models(together, store)
+    else:
+        together.save(store, dtype=dtype)
 
 
 def _sharing(one: Responses, items: Items) -> Responses:

@@ -348,7 +348,7 @@ def _label(target: Any, arguments: list[list[Any]], ll: list[float], grade: floa
     text = str(target).strip()
     choices = [_choice(a).strip() for a in arguments]
     if len(set(choices)) == len(choices):
-        by_number = int(text) if text.isdigit() and int(text) < len(ll) else None
+        by_number = int(text) if text.isdecimal() and int(text) < len(ll) else None
         by_text = choices.index(text) if text in choices else None
         return by_text if by_number is None else by_number if by_text in (None, by_number) else None
     best = int(np.argmax(ll))

@@ -113,7 +113,7 @@ def _label(gold: Any, ll: Sequence[float] | None) -> int | None:
     """The right choice, where there is one: several right choices are no label."""
     if isinstance(gold, (list, tuple)):
         gold = gold[0] if len(gold) == 1 else None
-    if ll is None or gold is None or isinstance(gold, bool) or not str(gold).lstrip("-").isdigit():
+    if ll is None or gold is None or isinstance(gold, bool) or not str(gold).lstrip("-").isdecimal():
         return None
     return int(gold) if 0 <= int(gold) < len(ll) else None
 
@@ -164,6 +164,8 @@ def _helm_choices(task: str, state: Mapping[str, Any]) -> Iterator[Record]:
     instances: dict[str, Any] = {}
     for one in state["request_states"]:
         if one.get("request_mode") == "calibration" or one.get("train_trial_index", 0) != 0:
+            continue
+        if one["instance"].get("perturbation"):
             continue
         item = str(one["instance"]["id"])
         instances[item] = one["instance"]

@@ -86,7 +86,7 @@ def one_model(
 def natural(item: str) -> tuple[str, int, str]:
     """Order by task, then by number of the document, so ``task/10`` comes after ``task/9``."""
     task, _, number = item.rpartition("/")
-    return (task, int(number), "") if number.isdigit() else (task, -1, number)
+    return (task, int(number), "") if number.isdecimal() else (task, -1, number)
 
 
 def grade_of(value: Any) -> float:

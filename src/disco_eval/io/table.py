@@ -92,7 +92,11 @@ def read_table(
 
 
 def write_table(responses: Responses, path: str | Path) -> None:
-    """Write responses as a long table, one row per answer or, with probabilities, per choice; whole or not at all."""
+    """Write responses as a long table, one row per answer or, with probabilities, per choice; whole or not at all.
+
+    Raises DiscoError for probabilities without labels, or with grades that do not follow from them: a table has no
+    column for these.
+    """
     r = responses.load()
     items, models = r.items, r.models
     m, i = (a.ravel() for a in np.indices((r.n_models, r.n_items)))
@@ -104,6 +108,14 @@ def write_table(responses: Responses, path: str | Path) -> None:
             raise DiscoError(
                 "a table of probabilities needs the labels, which these responses lack; write a store instead"
             )
+        by_choice = Responses.from_probs(models, items, np.asarray(r.probs)).grades()
+        otherwise = (by_choice != r.grades()).any(axis=0)
+        if otherwise.any():
+            raise DiscoError(
+                f"{otherwise.sum()} items are not graded by the most probable choice, such as "
+                f"{some(items.ids[otherwise])}, and a table of probabilities has no column for grades; write a store "
+                "or an npz file instead"
+            )
         own = np.flatnonzero((np.arange(r.max_choices) < items.n_choices[:, None])[i].ravel())
         answer, choice = np.divmod(own, r.max_choices)
         m, i = m[answer], i[answer]
@@ -112,7 +124,8 @@ def write_table(responses: Responses, path: str | Path) -> None:
             "prob": np.asarray(r.probs)[m, i, choice].astype(np.float64),
             "label": items.label[i],
         }
-    known = {"subtask": items.subtask, "digest": items.digest, "family": models.family, "base": models.base}
+    known = {name: getattr(items, name) for name in ("subtask", "digest")}
+    known |= {name: getattr(models, name) for name in ("family", "base", "revision")}
     about = {name: v[i if name in _ABOUT_ITEM else m] for name, v in known.items() if (v != "").any()}
     if (items.weight != 1).any():
         about["weight"] = items.weight[i]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import signature as signature_of
-from numbers import Integral, Real
 from typing import Any
 
-from ..errors import DiscoError, FormatError, ValidationError, options_of, unknown
+from ..errors import DiscoError, FormatError, check_numbers, options_of, unknown
 from .auto import Assessment, Auto
 from .base import ScoreModel
 from .direct import Direct, WeightedSum
@@ -67,23 +65,12 @@ def predictor(name: str, **options: Any) -> ScoreModel:
     if name not in PREDICTORS:
         raise DiscoError(unknown("prediction", name, list(PREDICTORS)))
     methods: list[Callable[..., object]] = [method for method in (PREDICTORS[name], REGRESSORS.get(name)) if method]
-    _check_numbers(name, options, methods)
+    check_numbers(f"prediction '{name}'", options, methods)
     try:
         return PREDICTORS[name](**options)
     except TypeError:
         takes = ", ".join(o for o in map(options_of, methods) if o != "none") or "none"
         raise DiscoError(f"prediction '{name}' does not take these options: {options}; it takes {takes}") from None
-
-
-def _check_numbers(name: str, options: dict[str, Any], methods: list[Callable[..., object]]) -> None:
-    for option in (p for method in methods for p in signature_of(method).parameters.values() if p.name in options):
-        value, may_be = options[option.name], str(option.annotation).split(" | ")
-        if not {"int", "float"} & set(may_be) or (value is None and "None" in may_be):
-            continue
-        kind = Real if "float" in may_be else Integral
-        if isinstance(value, bool) or not isinstance(value, kind):
-            what = "a number" if kind is Real else "a whole number"
-            raise ValidationError(f"option '{option.name}' of prediction '{name}' is {what}, got {value!r}")
 
 
 def restore(name: str, config: dict[str, Any], state: dict[str, Any], ids: Any) -> ScoreModel:

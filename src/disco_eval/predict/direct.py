@@ -16,7 +16,7 @@ class WeightedSum:
     """Mean of correctness on the anchors, weighted by what share of the benchmark each anchor stands for.
 
     With clustered anchors (`anchor_corr`, `anchor_conf`, `anchor_irt`) this is Anchor Points' estimate (Vivek et al.,
-    2023; paper, Section 3.2.1). With equal weights it is `Direct`.
+    2023; paper, Section 3.2.1). With anchors of equal weight, all drawn by chance or none, it is `Direct`.
     """
 
     name: ClassVar[str] = "weighted_sum"

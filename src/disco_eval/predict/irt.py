@@ -89,8 +89,9 @@ class GPIRT(PIRT):
         grades = correctness(source)[:, anchors.positions].astype(np.float64)[fitted.held]
         blind = self._expected(grades, fitted.rest.discrimination, fitted.rest.difficulty)
         b = float(np.abs(blind - source.scores()[fitted.held]).mean())
-        clustered = np.ptp(anchors.weights) > 1e-9
-        self._weights = anchors.weights if clustered else self._share[anchors.positions]
+        unequal = np.ptp(anchors.weights) > 1e-9
+        clustered = unequal and np.isnan(anchors.chance).all()
+        self._weights = anchors.weights if unequal else self._share[anchors.positions]
         total = self._weights.sum()
         self._weights = self._weights / total if total > 0 else np.full(len(anchors), 1 / len(anchors))
         v = float(correctness(source).var(axis=1, dtype=np.float64).mean()) / len(anchors) / (4 if clustered else 1)

@@ -42,14 +42,15 @@ class UmapSignatureModel(SignatureModel):
             raise ValidationError(f"UMAP to {self._size} components needs more than {self._size + 1} source models")
         draw = np.random.default_rng(rng)
         self._ids, self._graded = anchors.ids, source.probs is None
-        X = signature(source.pick(items=anchors.positions), self.parts)
+        order = np.argsort(source.models.ids, kind="stable")  # as in `SignatureModel.fit`
+        X = signature(source.pick(models=order, items=anchors.positions), self.parts)
         self._reducer: Any = library.UMAP(
             n_components=self._size, n_neighbors=min(15, len(X) - 1), random_state=int(draw.integers(2**31)), n_jobs=1
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about its own defaults and threads
             reduced = self._reducer.fit_transform(X)
-        self.regressor.fit(np.asarray(reduced, dtype=np.float64), source.scores(), draw)
+        self.regressor.fit(np.asarray(reduced, dtype=np.float64), source.scores()[order], draw)
         return self
 
     def _reduce(self, X: Array) -> Array:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-from ..errors import DiscoError, unknown
+from ..errors import DiscoError, check_numbers, options_of, unknown
 from .anchors import Anchors
 from .chance import complete, stratified
 from .clustered import anchor_conf, anchor_corr, anchor_irt
@@ -32,11 +34,17 @@ SELECTORS: dict[str, Selector] = {
 }
 
 
-def selector(name: str) -> Selector:
-    """The selection function of a name; an unknown one raises DiscoError and says which there are."""
+def selector(name: str, **options: Any) -> Selector:
+    """The selection function of a name, with these options; an unknown name or option raises DiscoError and says which
+    there are."""
     if name not in SELECTORS:
         raise DiscoError(unknown("selection", name, list(SELECTORS)))
-    return SELECTORS[name]
+    method = SELECTORS[name]
+    takes = options_of(method)
+    if not set(options) <= set(takes.split(", ")):
+        raise DiscoError(f"selection '{name}' does not take these options: {options}; it takes {takes}")
+    check_numbers(f"selection '{name}'", options, [method])
+    return partial(method, **options)
 
 
 __all__ = [

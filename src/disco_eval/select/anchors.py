@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..axes import read_only
 from ..errors import ValidationError
 from ..responses import Items, Responses
 
@@ -55,8 +56,7 @@ class Anchors:
         share = share / share.sum()
         values = np.full(len(at), np.nan) if criterion is None else np.asarray(criterion, dtype=np.float64)
         drawn = np.full(len(at), np.nan) if chance is None else np.asarray(chance, dtype=np.float64)
-        for array in (at, share, values, drawn):
-            array.flags.writeable = False
+        at, share, values, drawn = (read_only(array) for array in (at, share, values, drawn))
         return cls(items.ids[at], at, share, method, values, drawn)
 
     def __len__(self) -> int:

@@ -85,6 +85,8 @@ def stratified(
 
     Raises ValidationError for more anchors than items that count, or costs that are not known.
     """
+    if draws < 1:
+        raise ValidationError(f"draws must be at least 1, got {draws}")
     how = Drawing("stratified", draws, _most_balanced if draws > 1 else first_sample, Price(cost_power, budget))
     return draw(responses, n_anchors, rng, how)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ValidationError
 from ..numerics.clusters import medoids
 from ..numerics.rng import Seed
 from ..responses import Responses
@@ -25,7 +27,9 @@ def anchor_conf(responses: Responses, n_anchors: int, rng: Seed = None, *, resta
 
     Raises ValidationError for more anchors than items, or where only grades are known.
     """
-    return _clustered(responses, n_anchors, rng, "anchor_conf", responses.label_probs, restarts)
+    return _clustered(
+        responses, n_anchors, rng, ("anchor_conf",), lambda: _in_order(responses, responses.label_probs()), restarts
+    )
 
 
 def anchor_corr(responses: Responses, n_anchors: int, rng: Seed = None, *, restarts: int = 5) -> Anchors:
@@ -35,7 +39,9 @@ def anchor_corr(responses: Responses, n_anchors: int, rng: Seed = None, *, resta
 
     Raises ValidationError for more anchors than items.
     """
-    return _clustered(responses, n_anchors, rng, "anchor_corr", lambda: correctness(responses), restarts)
+    return _clustered(
+        responses, n_anchors, rng, ("anchor_corr",), lambda: _in_order(responses, correctness(responses)), restarts
+    )
 
 
 def anchor_irt(
@@ -53,21 +59,29 @@ def anchor_irt(
         fitted = source_irt(responses, n_dims).full
         return np.concatenate([fitted.discrimination, fitted.difficulty[:, None]], axis=1).T
 
-    return _clustered(responses, n_anchors, rng, "anchor_irt", parameters, restarts)
+    return _clustered(responses, n_anchors, rng, ("anchor_irt", n_dims), parameters, restarts)
 
 
-def _clustered(responses: Responses, n_anchors: int, rng: Seed, method: str, features: Any, restarts: int) -> Anchors:
-    """Anchors from k-means of the columns of ``features()`` (n_features, n_items), in the order of the items' names."""
+def _in_order(responses: Responses, answers: Array) -> Array:
+    """Rows in the order of the models' names."""
+    rows: Array = answers[by_id(responses.models.ids)]
+    return rows
+
+
+def _clustered(
+    responses: Responses,
+    n_anchors: int,
+    rng: Seed,
+    how: tuple[Hashable, ...],
+    features: Callable[[], Array],
+    restarts: int,
+) -> Anchors:
+    """Anchors from k-means of the columns of ``features()`` (n_features, n_items), made once for each ``how``."""
     check_count(responses, n_anchors)
+    if restarts < 1:
+        raise ValidationError(f"restarts must be at least 1, got {restarts}")
     items = by_id(responses.items.ids)
-
-    def place() -> Array:
-        rows = features()
-        if len(rows) == responses.n_models:
-            rows = rows[by_id(responses.models.ids)]
-        return np.ascontiguousarray(rows[:, items].T, dtype=np.float32)
-
-    X = once(responses, (method, "embedding"), place) if method != "anchor_irt" else place()
+    X = once(responses, (how, "embedding"), lambda: np.ascontiguousarray(features()[:, items].T, dtype=np.float32))
     weight = responses.items.weight[items]
     at, mass = medoids(X, weight, n_anchors, np.random.default_rng(rng), restarts=restarts)
-    return Anchors.of(responses.items, items[at], method, weights=mass, criterion=mass / weight.sum())
+    return Anchors.of(responses.items, items[at], str(how[0]), weights=mass, criterion=mass / weight.sum())

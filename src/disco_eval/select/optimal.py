@@ -86,6 +86,8 @@ def greedy(
         gains.append(state.take(j))
         at.append(j)
         left -= price[j] if budget is not None else 0.0
+    if budget is None and len(at) < n:
+        raise ValidationError(f"{n} anchors were asked for, but only {len(at)} items have a weight; ask for fewer")
     if budget is not None and len(at) < min(4, n):
         raise ValidationError(
             f"a budget of {budget:g} pays for {len(at)} items only; the cheapest costs {price.min():g}"

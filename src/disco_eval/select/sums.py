@@ -103,16 +103,17 @@ def _totals(new: Responses, old: zarr.Group | None, n_known: int) -> Any:
 
 def _part(group: zarr.Group, columns: slice, n_models: int) -> Disagreement:
     try:
-        return Disagreement.restore(
-            n_models, {name: np.asarray(array_of(group, name)[columns]) for name in _NAMES}
-        )  # NaN where a file is lost
+        sums = {name: np.asarray(array_of(group, name)[columns]) for name in _NAMES}
+        if not all(np.isfinite(values).all() for values in sums.values()):
+            raise ValueError("a file is missing")
+        return Disagreement.restore(n_models, sums)
     except (ValueError, OSError, RuntimeError, KeyError) as e:
         raise FormatError(f"the kept sums are damaged ({' '.join(str(e).split())[:120]}); delete them") from None
 
 
 def _create(group: zarr.Group, name: str, shape: tuple[int, int]) -> None:
     chunks = (max(1, min(shape[0], 2**20 // (8 * shape[1]))), shape[1])
-    group.create_array(name, shape=shape, dtype="f8", chunks=chunks, compressors=codecs(8))
+    group.create_array(name, shape=shape, dtype="f8", chunks=chunks, fill_value=np.nan, compressors=codecs(8))
 
 
 def _read(path: Path) -> zarr.Group:

@@ -21,5 +21,8 @@ def uniform(responses: Responses, n_anchors: int, rng: Seed = None, *, stratify:
     draw = np.random.default_rng(rng)
     equal = np.zeros(responses.n_items)
     chosen = highest(responses, equal, n_anchors, draw, stratify=stratify)
-    chance = None if stratify else np.full(n_anchors, n_anchors / responses.n_items)
-    return Anchors.of(responses.items, chosen, "uniform", chance=chance)
+    if stratify:
+        return Anchors.of(responses.items, chosen, "uniform")
+    weights = responses.items.weight[chosen]
+    chance = np.full(n_anchors, n_anchors / responses.n_items)
+    return Anchors.of(responses.items, chosen, "uniform", weights=weights if weights.any() else None, chance=chance)

@@ -72,9 +72,14 @@ def scenes_of(name: str, responses: Responses, plan: SplitPlan, runs: int, root:
 
 def units_of(scene: Scene, methods: Sequence[Method], counts: Sequence[int], root: int, folder: Path) -> list[Unit]:
     units = []
+    done: set[tuple[str, int]] = set()  # a method that takes all items for two numbers of anchors does so once
     for n in counts:
         groups: dict[str, list[Method]] = {}
         for m in methods:
+            taken = m.count(n, scene.responses.n_items, scene.benchmark) if isinstance(m, Pair) else n
+            if (m.name, taken) in done:
+                continue
+            done.add((m.name, taken))
             groups.setdefault(m.selection if isinstance(m, Pair) else m.name, []).append(m)
         for group in groups.values():
             parts = [_digest([scene.key, m.name, describe(m), n, __version__]) for m in group]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from types import CodeType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -97,9 +100,10 @@ class Pair:
 
     def choose(self, source: Responses, n_anchors: int, rng: np.random.Generator) -> Anchors:
         """The anchors, from source models alone."""
-        function = selector(self.select) if isinstance(self.select, str) else self.select
+        if isinstance(self.select, str):
+            return selector(self.select, **self.select_options)(source, n_anchors, rng)
         try:
-            return function(source, n_anchors, rng, **self.select_options)
+            return self.select(source, n_anchors, rng, **self.select_options)
         except TypeError as e:
             raise DiscoError(f"selection of '{self.name}' does not take {dict(self.select_options)} ({e})") from None
 
@@ -182,8 +186,33 @@ def _stratified(confidence: Array, right: Array, weight: Array, k: int, rng: np.
 
 
 def spec(value: Any) -> str:
-    """A selection or prediction as text: its name, or where the function lives."""
-    return value if isinstance(value, str) else f"{value.__module__}.{value.__qualname__}"
+    """A selection or prediction as text: its name, or where the function lives and what it does.
+
+    Functions of one name (lambdas, a function that was edited) are told apart by their code, defaults and what they
+    hold of the scope that made them.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, partial):
+        return f"partial({spec(value.func)}, {value.args}, {sorted(value.keywords.items())})"
+    where = value if hasattr(value, "__qualname__") else type(value)
+    name = f"{where.__module__}.{where.__qualname__}"
+    code = getattr(value, "__code__", None)
+    if code is None:
+        return name if where is value else f"{name}: {value!r}"
+    held = [_text(cell.cell_contents) for cell in value.__closure__ or ()]
+    does = (*_does(code), value.__defaults__, value.__kwdefaults__, held)
+    return f"{name}#{hashlib.sha256(repr(does).encode()).hexdigest()[:16]}"
+
+
+def _does(code: CodeType) -> tuple[Any, ...]:
+    """What a function's code does, without where it stands: its own text in bytes, names and constants."""
+    constants = [_does(c) if isinstance(c, CodeType) else c for c in code.co_consts]
+    return code.co_code, code.co_names, code.co_varnames, constants
+
+
+def _text(held: Any) -> str:
+    return spec(held) if callable(held) else repr(held)
 
 
 def describe(method: Method) -> str:
