@@ -91,6 +91,10 @@ class Pair:
     predict_options: Options = field(default_factory=dict)
     times: float | Mapping[str, float] = 1.0
     n_sources: int | None = None
+    _specs: tuple[str, str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:  # once: what a function holds may change while it is called
+        object.__setattr__(self, "_specs", (spec(self.select), spec(self.predict)))
 
     def count(self, n_anchors: int, n_items: int, benchmark: str = "") -> int:
         """How many anchors it really takes: ``times`` as many, never more than there are items."""
@@ -134,7 +138,7 @@ class Pair:
     @property
     def selection(self) -> str:
         """What the choice of anchors depends on, as text: methods that share it share their anchors in every run."""
-        return f"{spec(self.select)}{sorted(self.select_options.items())}/{self.n_sources}"
+        return f"{self._specs[0]}{sorted(self.select_options.items())}/{self.n_sources}"
 
     @property
     def irt_dims(self) -> list[int | None]:
@@ -218,7 +222,7 @@ def _text(held: Any) -> str:
 def describe(method: Method) -> str:
     """What makes two methods the same, as text; a user's own method is known by its name and repr alone."""
     if isinstance(method, Pair):
-        return f"{method.selection}/{method.times}|{spec(method.predict)}{sorted(method.predict_options.items())}"
+        return f"{method.selection}/{method.times}|{method._specs[1]}{sorted(method.predict_options.items())}"
     return repr(method) if type(method).__repr__ is not object.__repr__ else type(method).__qualname__
 
 
