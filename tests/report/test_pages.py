@@ -124,7 +124,7 @@ def test_subtasks_are_shown_with_their_errors(kept, tmp_path):
     data = content(page.write_page(condensed.condensation_page(c, "toy-20"), tmp_path / "r.html"))["data"]
     shown = {row[0]: row[1:] for row in data["subtask-errors"]["rows"]}
     for k, name in enumerate(c.subtask_names):
-        assert shown[name][0] == pytest.approx(100 * np.abs(c.validation.subtask_error[:, k]).mean(), abs=1e-3)
+        assert shown[name][0] == pytest.approx(100 * c.subtask_mae[k], abs=1e-3)
         assert shown[name][1] == (c.items.subtask == name).sum()
     for n_models in (1, 3):
         estimates = c.estimate(r.pick(models=np.arange(30, 30 + n_models)))

@@ -213,8 +213,8 @@ def _record(c: Condensation, out: Path) -> dict[str, Any]:
         "flags": list(c.source_flags),
         "n_reserve": 0 if c.reserve is None else len(c.reserve),
         "subtasks": [
-            {"name": name, "mae_pp": 100 * float(abs(v.subtask_error[:, k]).mean())}
-            for k, name in enumerate(c.subtask_names)
+            {"name": name, "mae_pp": 100 * mae}
+            for name, mae in zip(c.subtask_names, c.subtask_mae.tolist(), strict=True)
         ],
         "curve": [{"n_sources": row[0], "mae_pp": 100 * row[1], "se_pp": 100 * row[2]} for row in v.curve.tolist()],
         "cost": c.provenance.get("cost"),
@@ -233,7 +233,7 @@ def _print(c: Condensation, out: Path) -> None:
         "items."
     )
     if c.subtask_names:
-        own = abs(v.subtask_error).mean(axis=0)
+        own = c.subtask_mae
         print(
             f"{len(own)} subtasks are estimated too, each to {100 * own.min():.1f} to {100 * own.max():.1f} points on "
             "average."
