@@ -180,6 +180,10 @@ def _read(stores: list[str], sources: Path | None, cost: str | None) -> tuple[Re
 
 def _tell_left_out(parts: dict[str, Responses], joined: Responses) -> None:
     """Say what several benchmarks lose by being put together."""
+    if len(parts) > 1:
+        own = [f"{name} ({len(r.items.subtasks)})" for name, r in parts.items() if len(r.items.subtasks) > 1]
+        lost = f", and subtasks of their own are not estimated: {', '.join(own)}" if own else ""
+        say(f"The overall score is the mean over {len(parts)} benchmarks that count the same{lost}")
     everyone = set[str]().union(*(r.models.ids.tolist() for r in parts.values()))
     if (left := len(everyone) - joined.n_models) > 0:
         say(f"{left} of {len(everyone)} models answered some of the benchmarks only and are left out")
@@ -254,8 +258,8 @@ def _print(c: Condensation, out: Path) -> None:
     if (cost := c.provenance.get("cost")) is not None:
         share = cost["anchors"] / cost["all"] if cost["all"] else 0.0
         print(
-            f"The anchors cost {_sum(cost['anchors'])} of {_sum(cost['all'])}, {100 * share:.2g} %; as many random "
-            f"items would cost {_sum(cost['all'] * len(c.anchors) / c.provenance['n_items'])}."
+            f"The anchors cost {_sum(cost['anchors'])} of {_sum(cost['all'])}, {100 * share:.2g} %, as much as "
+            f"{share * c.provenance['n_items']:.0f} random items."
         )
     for flag in c.source_flags:
         print(f"{flag}: {FLAGS[flag]}.")
