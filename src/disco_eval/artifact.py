@@ -94,7 +94,8 @@ def _try_out(c: Condensation) -> None:
         found = assess(c.score_model, one)
         values = [found.score, found.scale]
         if c.subtask_model is not None:
-            parts = parts_of(c.items, c.subtask_names, c.subtask_model.total)
+            asked = c.asked(len(c.reserve or ()))  # those of the reserve must be of known subtasks too
+            parts = parts_of(asked, c.subtask_names, c.subtask_model.total)[: len(c.items)]
             values.append(c.subtask_model.predict(one, np.clip(found.score, 0.0, 1.0), parts))
     if not all(np.isfinite(v).all() for v in values):
         raise FormatError("the saved score model gives no finite score for its own source models")
