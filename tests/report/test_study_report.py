@@ -136,3 +136,18 @@ def test_one_row_of_someone_elses_table():
     table = pl.DataFrame(rows, schema=["method", "run", "n_anchors", "model", "truth", "estimate"], orient="row")
     text = markdown(tables(from_table(table))[0])
     assert "| Other | a |  | 1.00 | 1.000 |" in text
+    assert "±" not in text
+
+
+def test_tables_say_what_their_spread_is(studied, tmp_path):
+    predictions, _ = studied
+    words = "the target models are the same in all runs, so ± says what other anchors and other draws would change"
+    table = tables(predictions)[1]
+    assert f"mean ± sample standard deviation over 2 runs; {words}" in markdown(table).splitlines()[0]
+    assert r"% mean $\pm$ sample standard deviation over 2 runs; the target models are the same" in latex(table)
+    drawn = study(["random+direct"], population(40, 60), "random", [5, 10], 2, 0)
+    assert markdown(tables(drawn)[0]).splitlines()[0].endswith("mean ± sample standard deviation over 2 runs.")
+    one = study(["random+direct"], population(40, 60), "random", [5, 10], 1, 0)
+    assert "±" not in markdown(tables(one)[0])
+    assert "pm" not in latex(tables(one)[0])
+    assert write_figures(one, tmp_path, tmp_path / "figures")

@@ -38,7 +38,15 @@ def study(
         str | None,
         typer.Option("--anchors", help="Numbers of anchors, such as 10,30,60,100. A preset's own, else 100."),
     ] = None,
-    runs: Annotated[int, typer.Option("--runs", help="How often everything random is drawn anew.", min=1)] = 5,
+    runs: Annotated[
+        int,
+        typer.Option(
+            "--runs",
+            help="How often everything random is drawn anew: anchors, fits, and the targets of the splits "
+            "random, bootstrap, family and base. The other splits have the same targets in every run.",
+            min=1,
+        ),
+    ] = 5,
     jobs: Annotated[int, typer.Option("--jobs", help="Processes side by side; the result is the same.", min=1)] = 1,
     committee: Annotated[
         int | None, typer.Option("--committee", help="Source models asked for disagreement in presets; all by default.")
@@ -68,6 +76,7 @@ def study(
     import numpy as np
 
     from ..io import open_answers
+    from ..report.tables import spread_words
     from ..resources import limited, on_cluster
     from ..studies.plans import split_plans
     from ..studies.presets import metabench_times, request
@@ -95,6 +104,6 @@ def study(
     if as_json:
         print_json({"out": str(out), "summary": predictions.summary().to_dicts()})
         return
-    print(f"{out}: mean ± standard deviation over {runs} runs\n")
+    print(f"{out}: {spread_words(predictions) or 'one run'}\n")
     print_study(predictions)
     print(f"Report: {out / 'report.html'}. Next: disco report tables {out}; disco report figures {out}")

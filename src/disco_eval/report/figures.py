@@ -116,7 +116,7 @@ def ranks(first: pl.DataFrame, width: float = WIDTHS["page"]) -> Figure:
 
 
 def curves(one: Predictions, width: float = WIDTHS["page"]) -> Figure:
-    """Error and rank agreement over numbers of anchors, mean ± standard deviation (Figures 5 and 10)."""
+    """Error and rank agreement over numbers of anchors, mean ± sample standard deviation (Figures 5 and 10)."""
     summary = one.summary()
     wide = width > WIDTHS["column"]
     figure = _figure(width, (2.8 if wide else 4.6) + 0.12 * summary["method"].n_unique() / (2 if wide else 1))
@@ -127,7 +127,7 @@ def curves(one: Predictions, width: float = WIDTHS["page"]) -> Figure:
             ax.errorbar(
                 part["n_anchors"].to_numpy(),
                 part[value].to_numpy(),
-                part[spread].to_numpy(),
+                part[spread].to_numpy() if part[spread].null_count() < len(part) else None,
                 label=_label(str(name)),
                 color=COLOURS[k % len(COLOURS)],
                 marker=MARKERS[k % len(MARKERS)],

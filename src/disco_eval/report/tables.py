@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,7 @@ class Table:
     n_anchors: int
     benchmarks: tuple[str, ...]
     rows: tuple[Row, ...]
+    spread: str = ""  # what ± stands for, in words
 
 
 def tables(predictions: Predictions) -> list[Table]:
@@ -107,12 +108,39 @@ def tables(predictions: Predictions) -> list[Table]:
     summary = predictions.summary()
     out = []
     for (split,), part in summary.group_by("split", maintain_order=True):
+        spread = spread_words(Predictions(predictions.table.filter(pl.col("split") == split)))
         for n in _main_counts(part):
             own = [c for c in part["n_anchors"].unique().to_list() if _home(c, part) == n]
             at = part.filter(pl.col("n_anchors").is_in(own))
             benchmarks = tuple(dict.fromkeys(at["benchmark"]))
-            out.append(Table(str(split), n, benchmarks, _rows(at)))
+            out.append(Table(str(split), n, benchmarks, _rows(at), spread))
     return out
+
+
+def spread_words(predictions: Predictions) -> str:
+    """What ± stands for in a study's tables; empty with one run, which has none."""
+    runs = predictions.summary()["n_runs"]
+    if runs.max() == 1:
+        return ""
+    words = f"mean ± sample standard deviation over {span(runs)} runs"
+    same = same_words(predictions)
+    limits = f"{words}; {same}, so ± says what other anchors and other draws would change, not other targets"
+    return limits if same else words
+
+
+def same_words(predictions: Predictions) -> str:
+    """That all runs have the same targets, and with which splits where not with all; empty with none."""
+    same = predictions.same_targets()
+    every = {split or "given" for split in predictions.table["split"].unique()}
+    where = "" if set(same) == every else f" with split {', '.join(same)}"
+    return f"the target models are the same in all runs{where}" if same else ""
+
+
+def span(numbers: Iterable[float], digits: int = 0) -> str:
+    """The smallest and the largest of some numbers in words: ``4``, ``4 to 6``."""
+    values = sorted(numbers)
+    low, high = (f"{v:,.{digits}f}" for v in (values[0], values[-1]))
+    return low if low == high else f"{low} to {high}"
 
 
 def _main_counts(part: pl.DataFrame) -> list[int]:
@@ -167,7 +195,7 @@ def _approach(s: str, p: str) -> str:
 
 
 def markdown(table: Table) -> str:
-    """The table in markdown: MAE in percentage points and Spearman's rho, mean ± standard deviation over runs."""
+    """The table in markdown: MAE in percentage points and Spearman's rho, means over runs ± their spread."""
     head = ["Approach", "Selection", "Prediction"]
     for b in table.benchmarks:
         head += [f"{b} MAE".strip(), f"{b} rank".strip()]
@@ -179,8 +207,8 @@ def markdown(table: Table) -> str:
         for b in table.benchmarks:
             cells += [_pm(row, b, "mae", 2), _pm(row, b, "spearman", 3)]
         lines.append(_line(cells))
-    title = f"Split: {table.split or 'given'}; {table.n_anchors} anchors; MAE in percentage points, Spearman's rank."
-    return "\n".join([title, "", *lines]) + "\n"
+    title = f"Split: {table.split or 'given'}; {table.n_anchors} anchors; MAE in percentage points, Spearman's rank"
+    return "\n".join(["; ".join(w for w in (title, table.spread) if w) + ".", "", *lines]) + "\n"
 
 
 def cells(table: Table, benchmark: str) -> list[list[str]]:
@@ -219,6 +247,8 @@ def latex(table: Table) -> str:
                 cells += [_tex_cell(row, b, "mae", 2, best), _tex_cell(row, b, "spearman", 3, best)]
             lines.append(" & ".join(cells) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
+    if table.spread:
+        lines.append(f"% {table.spread}".replace("±", r"$\pm$"))
     for row in table.rows:
         counts = row.other_counts(table.n_anchors)
         if counts:
@@ -259,7 +289,7 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(c.replace("|", r"\|") for c in cells) + " |"
 
 
-def _values(row: Row, benchmark: str, what: str) -> tuple[float, float] | None:
+def _values(row: Row, benchmark: str, what: str) -> tuple[float, float | None] | None:
     cell: dict[str, Any] | None = row.cells.get(benchmark)
     if cell is None:
         return None
@@ -272,7 +302,7 @@ def _pm(row: Row, benchmark: str, what: str, digits: int) -> str:
         return ""
     if values[0] != values[0]:
         return "undefined"
-    spread = f" ± {values[1]:.{digits}f}" if row.cells[benchmark]["n_runs"] > 1 else ""
+    spread = "" if values[1] is None else f" ± {values[1]:.{digits}f}"
     return f"{values[0]:.{digits}f}{spread}"
 
 
@@ -293,7 +323,7 @@ def _tex_cell(row: Row, benchmark: str, what: str, digits: int, best: dict[tuple
         return "" if values is None else "--"
     text = f"{values[0]:.{digits}f}"
     shown = rf"\textbf{{{text}}}" if text == best[(benchmark, what)] else text
-    spread = rf" $\pm$ {values[1]:.{digits}f}" if row.cells[benchmark]["n_runs"] > 1 else ""
+    spread = "" if values[1] is None else rf" $\pm$ {values[1]:.{digits}f}"
     return shown + spread
 
 

@@ -65,6 +65,9 @@ def study(
 ) -> Predictions:
     """Compare methods the way the paper does: everything random is drawn anew in every run.
 
+    Splits that draw nothing (a fixed `Split`, ``iid``, ``chronological``, ``first10``, ``top10``, ``top30``) have the
+    same targets in every run: runs then differ in anchors and fits alone.
+
     Parameters
     ----------
     methods
