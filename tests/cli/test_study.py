@@ -1,6 +1,7 @@
 """disco study, report and cost as people and scripts meet them."""
 
 import json
+import re
 
 import polars as pl
 import pytest
@@ -41,6 +42,11 @@ def test_a_study_and_its_tables_and_figures(work):
     assert "s/figures/curves-mine-iid.svg" in figures
     made = json.loads(disco("report", "tables", "s", "--json", cwd=work).stdout)
     assert {row["method"] for row in made["summary"]} == {"random+direct", "pds+knn"}
+
+
+def test_the_help_says_which_method_gives_intervals():
+    words = " ".join(re.sub(r"[│|\n]", " ", disco("study", "--help").stdout).split())
+    assert "default is all of 'disco condense', with intervals; auto+auto its selection and prediction alone" in words
 
 
 def test_a_study_goes_on_and_prints_json(work):

@@ -168,12 +168,44 @@ def test_what_is_no_method_is_refused(r):
     with pytest.raises(DiscoError, match="selection 'uniform' does not take"):
         study([Pair("odd", "uniform", "direct", select_options={"colour": 1})], r, "iid", 10, 1, 0)
 
-    class Wrong(Constant):
-        def estimate(self, source, target, n_anchors, rng):
-            return np.full(target.n_models, np.nan)
 
-    with pytest.raises(ValidationError, match="gave scores of shape"):
-        study([Wrong()], r, "iid", 10, 1, 0)
+class Given(Constant):
+    """Answers whatever it is told to, from the true scores."""
+
+    name = "mine"
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def estimate(self, source, target, n_anchors, rng):
+        return self.answer(target.scores())
+
+
+def second(scores, value):
+    return np.where(np.arange(len(scores)) == 1, value, scores)
+
+
+def test_what_is_no_score_is_refused_by_its_model(r):
+    name = r.models.ids[10]
+    for answer, said in (
+        (lambda s: s[:3], r"method 'mine' gave a score of shape \(3,\), expected \(4,\): one for each target"),
+        (lambda s: second(s, np.nan), f"gave nan as the score of '{name}'; every target needs a finite number"),
+        (lambda s: s * np.inf, "gave inf as the score of '.*' and the like for 3 more"),
+        (lambda s: second(s, 61.2), f"gave 61.2 as the score of '{name}'; scores are in .* divide percent by 100"),
+        (lambda s: second(s, -0.6), f"gave -0.6 as the score of '{name}'"),
+        (lambda s: ["half"] * len(s), "gave a score that is no number for each model"),
+        (lambda s: (s, s), r"gave a tuple of 2, expected scores or the triple \(scores, low, high\)"),
+        (lambda s: (s, s[:1], s), r"gave a low of shape \(1,\), expected \(4,\)"),
+        (lambda s: (s, s, second(s, np.nan)), f"gave nan as the high of '{name}'"),
+    ):
+        with pytest.raises(ValidationError, match=said):
+            study([Given(answer)], r, "iid", 10, 1, 0)
+
+
+def test_scores_a_little_outside_are_clipped(r):
+    for value, kept in ((1.02, 1.0), (-0.3, 0.0), (1 + 1e-9, 1.0)):
+        table = study([Given(lambda s, value=value: second(s, value))], r, "iid", 10, 1, 0).table
+        assert table["estimate"][1] == kept
 
 
 @pytest.mark.parametrize("name", SPLITS)

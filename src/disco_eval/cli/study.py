@@ -23,7 +23,8 @@ def study(
             "--methods",
             help="Preset (table1, beyond, vision, compression, model_split, stratification, n_sources, reduction, "
             "prediction, bootstrap, performance, calibration, rank_quality, committee) or names such as "
-            "pds+forest,random+direct,default.",
+            "pds+forest,random+direct,default. default is all of 'disco condense', with intervals; auto+auto its "
+            "selection and prediction alone, without.",
         ),
     ] = "table1",
     split: Annotated[
