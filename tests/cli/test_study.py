@@ -56,6 +56,23 @@ def test_a_study_goes_on_and_prints_json(work):
     assert again["summary"] == fresh["summary"]
 
 
+def test_another_study_is_replaced_when_asked_and_leaves_nothing(work):
+    command = ("study", "mine.npz", "--anchors", "5", "--runs", 1, "--out", "replaced")
+    disco(*command, "--methods", "random+direct", "--split", "iid", cwd=work)
+    disco("report", "tables", "replaced", cwd=work)
+    disco("report", "figures", "replaced", cwd=work)
+    own = work / "replaced" / "tables" / "table-of-mine-1.md"
+    own.write_text("# mine\n")
+    other = (*command, "--methods", "uniform+direct", "--split", "top10")
+    line = refused(*other, cwd=work)
+    assert "'replaced' holds another study: it has the methods random+direct, which are not asked for now" in line
+    assert line.rstrip().endswith("replace it with --overwrite")
+    disco(*other, "--overwrite", cwd=work)
+    assert set(pl.read_parquet(work / "replaced" / "predictions.parquet")["split"]) == {"top10"}
+    assert [f.name for f in (work / "replaced" / "tables").iterdir()] == [own.name]
+    assert not list((work / "replaced" / "figures").iterdir())
+
+
 def test_a_long_table_from_elsewhere(work):
     pl.read_parquet(work / "s" / "predictions.parquet").select(
         "method", "run", "n_anchors", "model", "truth", "estimate"

@@ -66,6 +66,18 @@ def test_files_are_written(studied, tmp_path):
         assert (tmp_path / f"{what}-MMLU-iid.svg").read_text().rstrip().endswith("</svg>")
 
 
+def test_tables_of_an_older_study_do_not_stay_beside_new_ones(studied, tmp_path):
+    predictions, _ = studied
+    write_tables(predictions, tmp_path)
+    mine = {"table-of-mine.md": "mine", "table-notes-2024.md": "# mine", "notes.csv": "a,b"}
+    for name, text in mine.items():
+        (tmp_path / name).write_text(text)
+    one = Predictions(predictions.table.filter(pl.col("split") == "iid", pl.col("n_anchors") == 6))
+    written = write_tables(one, tmp_path)
+    assert {f.name for f in tmp_path.iterdir()} == {*mine, *(f.name for f in written)}
+    assert {f.name for f in written} == {"summary.csv", "table-iid-6.md", "table-iid-6.tex"}
+
+
 def test_figures_are_as_wide_as_in_print(studied, tmp_path):
     """A column is 3.35 inches, a page 7; text is of print size, and no text leaves the picture."""
     part = Predictions(studied[0].table.filter(pl.col("benchmark") == "MMLU", pl.col("split") == "iid"))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import DiscoError
-from .common import Json, Memory, Scheduler, Seed, keep, print_json, print_study, progress, say, store_name
+from .common import Json, Memory, Overwrite, Scheduler, Seed, keep, print_json, print_study, progress, say, store_name
 
 
 def study(
@@ -16,7 +16,9 @@ def study(
         list[str],
         typer.Argument(help="Full answers, one benchmark each: stores (folders or URLs), npz files or tables."),
     ],
-    out: Annotated[Path, typer.Option("--out", help="The study's folder; one that was stopped there goes on.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="The study's folder; one that was stopped there goes on, or grows.")
+    ],
     methods: Annotated[
         str,
         typer.Option(
@@ -64,6 +66,7 @@ def study(
     memory: Memory = None,
     scheduler: Scheduler = None,
     seed: Seed = 0,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Compare methods, splits and numbers of anchors over several runs; write one long table.
@@ -77,7 +80,8 @@ def study(
     import numpy as np
 
     from ..io import open_answers
-    from ..report.tables import spread_words
+    from ..report.figures import remove_figures
+    from ..report.tables import remove_tables, spread_words
     from ..resources import limited, on_cluster
     from ..studies.plans import split_plans
     from ..studies.presets import metabench_times, request
@@ -99,8 +103,11 @@ def study(
     with limited(memory), on_cluster(scheduler), progress() as tell:
         predictions = run(
             asked.methods, responses, asked.splits, asked.n_anchors, runs, seed,
-            out=out, jobs=jobs, cutoff=cutoff, times=times, progress=tell,
+            out=out, jobs=jobs, cutoff=cutoff, times=times, overwrite=overwrite, progress=tell,
         )  # fmt: skip
+    if overwrite:
+        remove_tables(out / "tables")
+        remove_figures(out / "figures")
     keep(out, "study", title=out.name)
     if as_json:
         print_json({"out": str(out), "summary": predictions.summary().to_dicts()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -72,6 +73,14 @@ def write_figures(
             _save(figure, file, kind)
             written.append(file)
     return written
+
+
+def remove_figures(folder: Path) -> None:
+    """Remove the figures that `write_figures` wrote, known by their names."""
+    named = re.compile(rf"(scatter|ranks|curves|calibration)-.+\.({'|'.join(FORMATS)})")
+    for file in folder.iterdir() if folder.is_dir() else ():
+        if named.fullmatch(file.name):
+            file.unlink()
 
 
 def _save(figure: Figure, file: Path, kind: str) -> None:

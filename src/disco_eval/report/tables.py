@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from ..errors import DiscoError, some
 from ..files import new_file
 from ..predict import PREDICTORS
 from ..select import SELECTORS
-from ..studies.predictions import Predictions
+from ..studies.predictions import KEYS, Predictions
 
 _SELECTIONS = {
     "random": "Random",
@@ -228,7 +229,7 @@ def latex(table: Table) -> str:
     heads = " & ".join(rf"\multicolumn{{2}}{{c}}{{\textbf{{{_tex(b)}}}}}" for b in table.benchmarks)
     rules = "".join(rf"\cmidrule(lr){{{4 + 2 * k}-{5 + 2 * k}}}" for k in range(len(table.benchmarks)))
     lines = [
-        "% needs booktabs and multirow",
+        _TEX_BEGINS,
         rf"\begin{{tabular}}{{ccc|{'l' * width}}}",
         r"\toprule",
         rf"\textbf{{Approach}} & \textbf{{Selection}} & \textbf{{Prediction}} & {heads} \\",
@@ -259,6 +260,8 @@ def latex(table: Table) -> str:
 def write_tables(predictions: Predictions, out: str | Path) -> list[Path]:
     """Write every table as ``.md`` and ``.tex``, and all numbers as ``summary.csv``; returns the files.
 
+    Tables of an older study that an earlier call left in the folder are removed, see `remove_tables`.
+
     Raises DiscoError where two splits would have the same file name.
     """
     folder = Path(out)
@@ -277,7 +280,20 @@ def write_tables(predictions: Predictions, out: str | Path) -> list[Path]:
             with new_file(file) as draft:
                 draft.write_text(text, encoding="utf-8")
             written.append(file)
+    remove_tables(folder, but=written)
     return written
+
+
+def remove_tables(folder: Path, but: Sequence[Path] = ()) -> None:
+    """Remove tables that `write_tables` wrote, known by their names and how they begin, ``but`` those."""
+    begins = {".md": "Split: ", ".tex": _TEX_BEGINS, ".csv": ",".join(KEYS)}
+    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if file in but or not _NAMED.fullmatch(file.name) or not file.is_file():
+            continue
+        with file.open(encoding="utf-8", errors="replace") as text:
+            ours = text.readline().startswith(begins[file.suffix])
+        if ours:
+            file.unlink()
 
 
 def slug(name: str) -> str:
@@ -327,6 +343,8 @@ def _tex_cell(row: Row, benchmark: str, what: str, digits: int, best: dict[tuple
     return shown + spread
 
 
+_NAMED = re.compile(r"summary\.csv|table-.+-\d+\.(md|tex)")
+_TEX_BEGINS = "% needs booktabs and multirow"
 _TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _TEX |= {c: "\\" + c for c in "&%_#${}"}
 
