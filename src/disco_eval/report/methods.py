@@ -87,7 +87,8 @@ def _at_best(best: pl.DataFrame) -> str:
 def _named(row: dict[str, Any], best: pl.DataFrame, before: str = "", split: str = "") -> str:
     """Benchmark and split of a row, as far as they tell rows apart; a split that has a name always."""
     words = [row["benchmark"]] if best["benchmark"].n_unique() > 1 else []
-    words += [split + row["split"]] if row["split"] else []
+    name = row["split"] or ("given" if best["split"].n_unique() > 1 else "")
+    words += [split + name] if name else []
     return before + ", ".join(words) if words else ""
 
 
