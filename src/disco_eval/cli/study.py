@@ -17,7 +17,8 @@ def study(
         typer.Argument(help="Full answers, one benchmark each: stores (folders or URLs), npz files or tables."),
     ],
     out: Annotated[
-        Path, typer.Option("--out", help="The study's folder; one that was stopped there goes on, or grows.")
+        Path,
+        typer.Option("--out", help="The study's folder; one that was stopped, or now asks for more, goes on there."),
     ],
     methods: Annotated[
         str,
