@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import tempfile
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from ..errors import DiscoError, FormatError, ValidationError, some
-from ..files import new_file, only_local, tidy_inside
+from ..files import checksum_of, new_file, only_local, tidy_inside
 from ..numerics.rng import Seed
 from ..resources import Here, limited, memory_bound, workers
 from ..responses import Responses
@@ -322,7 +321,7 @@ def _describe(out: Path, record: dict[str, Any]) -> None:
     files = sorted(file.name for file in out.glob("*.parquet") if not file.name.startswith("."))
     record = {**record, "files": files}
     with new_file(out / STUDY) as draft:
-        draft.write_text(json.dumps({**record, "checksum": _checksum(record)}, indent=1) + "\n", encoding="utf-8")
+        draft.write_text(json.dumps({**record, "checksum": checksum_of(record)}, indent=1) + "\n", encoding="utf-8")
 
 
 def read_study(folder: Path) -> dict[str, Any]:
@@ -330,13 +329,9 @@ def read_study(folder: Path) -> dict[str, Any]:
     file = folder / STUDY
     try:
         record = json.loads(file.read_bytes())
-        fits = record.pop("checksum") == _checksum(record)
+        fits = record.pop("checksum") == checksum_of(record)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         raise FormatError(f"'{file}' is missing or is not the description of a study ({str(e)[:100]})") from None
     if not fits:
         raise FormatError(f"'{file}' is damaged or was edited: its checksum does not fit")
     return dict(record)
-
-
-def _checksum(record: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
