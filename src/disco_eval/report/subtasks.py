@@ -24,7 +24,7 @@ def estimated(models: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> list[Se
     if not known:
         return []
     figure = _one(*known[0]) if len(known) == 1 else _several(known)
-    words = ["A subtask has few anchors, or none: what is said of it rests on its relation to the others."]
+    words = ["What was answered of a subtask counts as it is; the rest of it is told by its relation to the others."]
     tables = [Table("Every subtask", figure.data)] if len(known) == 1 else []
     return [Section("subtask-scores", "By subtask", words, [figure], tables)]
 
@@ -64,7 +64,7 @@ def errors(names: Sequence[str], mae: Array, counts: Sequence[int], whom: str) -
     alt = f"Bar chart of the mean error in {len(names)} subtasks, of {whom}."
     spec = charts.bars("subtask", "mae_pp", "mean error (points)")
     figure = Figure("subtask-error", f"Mean error, {whom}", alt, spec, data, scroll=len(names) > 30)
-    words = ["Subtasks are estimated too, from their own anchors and from all others."]
+    words = ["Subtasks are estimated too: their own anchors count as they are, all anchors tell of the rest."]
     return [Section("subtask-errors", "Error by subtask", words, [figure], [Table("Every subtask", data)])]
 
 
