@@ -218,6 +218,19 @@ def test_sums_of_something_else_are_refused(tmp_path):
         sums.update(r, tmp_path / "sums")
 
 
+@pytest.mark.parametrize("name", ["max", "sum", "plogp"])
+def test_a_lost_file_of_sums_never_reads_as_zeros(tmp_path, name):
+    r = population(30, 50)
+    sums.update(r.pick(models=np.arange(20)), tmp_path / "sums")
+    (file,) = (tmp_path / "sums" / name / "c" / "0").iterdir()
+    file.unlink()
+    for responses in (r, r.pick(models=np.arange(20))):
+        with pytest.raises(FormatError, match="kept sums are damaged .a file is missing.; delete them"):
+            sums.update(responses, tmp_path / "sums")
+    with pytest.raises(FormatError, match="kept sums are damaged"):
+        sums.read_part(tmp_path / "sums", slice(0, 50))
+
+
 # ---- elsewhere -------------------------------------------------------------------------------------------------
 
 
