@@ -11,7 +11,7 @@ import pytest
 import disco_eval as de
 from disco_eval import AlignmentError, DiscoError, FormatError, Responses, ValidationError, open_responses
 from disco_eval.appending import append_models
-from disco_eval.resources import in_bytes, limited, memory_bound, need, shown
+from disco_eval.resources import SMALLEST, in_bytes, limited, machine_memory, memory_bound, need, shown
 from disco_eval.select import passes, sums
 from disco_eval.select.disagreement import disagreement
 from tests import oracles
@@ -56,6 +56,33 @@ def test_the_bound_holds_inside_and_is_gone_outside():
             need(10**9, "the table", "go home")
     assert memory_bound() == before
     assert shown(1.5e9) == "1.5 GB"
+
+
+def test_the_environment_s_bound_holds_where_no_other_is_given(monkeypatch):
+    monkeypatch.setenv("DISCO_MEMORY", "300MB")
+    assert memory_bound() == 3e8
+    with limited(None):
+        assert memory_bound() == 3e8
+    with limited("1GB"):
+        assert memory_bound() == 1e9
+    monkeypatch.setenv("DISCO_MEMORY", "plenty")
+    with pytest.raises(ValidationError, match="'plenty' is no amount of memory"):
+        memory_bound()
+    monkeypatch.delenv("DISCO_MEMORY")
+    assert memory_bound() == max(SMALLEST, machine_memory() // 4)
+
+
+def test_a_store_of_grades_over_the_bound_is_not_loaded(tmp_path, monkeypatch):
+    r = population(150, 70, graded=True)
+    r.save(tmp_path / "g.zarr")
+    lazy = open_responses(tmp_path / "g.zarr")
+    taken = 2 * 150 * 70 * lazy.correct.dtype.itemsize
+    monkeypatch.setattr("disco_eval.resources.memory_bound", lambda: taken - 1)
+    with pytest.raises(ValidationError, match=r"the answers of 150 models to 70 items would take .* .DISCO_MEMORY in"):
+        lazy.load()
+    np.testing.assert_array_equal(lazy.pick(items=np.arange(69)).correct, r.correct[:, :69])
+    monkeypatch.setattr("disco_eval.resources.memory_bound", lambda: taken)
+    np.testing.assert_array_equal(lazy.load().correct, r.correct)
 
 
 def test_what_cannot_work_in_parts_says_so(stored, monkeypatch):
@@ -225,7 +252,7 @@ def test_a_lost_file_of_sums_never_reads_as_zeros(tmp_path, name):
     (file,) = (tmp_path / "sums" / name / "c" / "0").iterdir()
     file.unlink()
     for responses in (r, r.pick(models=np.arange(20))):
-        with pytest.raises(FormatError, match="kept sums are damaged .a file is missing.; delete them"):
+        with pytest.raises(FormatError, match=r"kept sums are damaged .a file is missing.; delete"):
             sums.update(responses, tmp_path / "sums")
     with pytest.raises(FormatError, match="kept sums are damaged"):
         sums.read_part(tmp_path / "sums", slice(0, 50))

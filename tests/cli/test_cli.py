@@ -260,6 +260,17 @@ def test_bad_input_is_one_line_and_leaves_nothing(work, args, message):
     assert sorted(p.name for p in work.iterdir()) == before
 
 
+def test_the_memory_bound_holds_for_reading_too(tmp_path, monkeypatch):
+    """40 MB of zeros, of which the archive holds little: they are not unpacked where twice that is too much."""
+    ids = np.arange(5000)
+    np.savez_compressed(tmp_path / "big.npz", models=ids[:1000], items=ids, correct=np.zeros((1000, 5000)))
+    for command in (("condense", "big.npz", "--out", "x"), ("study", "big.npz", "--out", "x")):
+        line = refused(*command, "--memory", "70MB", cwd=tmp_path)
+        assert "the arrays of 'big.npz' would take 80.1 MB of memory, more than the bound of 70 MB" in line
+    monkeypatch.setenv("DISCO_MEMORY", "70MB")
+    assert "more than the bound of 70 MB" in refused("import", "npz", "big.npz", "--out", "x", cwd=tmp_path)
+
+
 def test_usage_errors_exit_with_two(work):
     assert disco("condense", "toy.zarr", cwd=work, status=2).stderr
     assert disco("nonsense", status=2).stderr

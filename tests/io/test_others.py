@@ -8,6 +8,7 @@ import pytest
 
 from disco_eval import AlignmentError, DiscoError, FormatError, open_responses
 from disco_eval.io import others
+from disco_eval.io.records import natural
 from tests.cli.test_cli import disco, refused
 
 
@@ -41,6 +42,13 @@ def test_leaderboard(tmp_path, as_text):
     assert r.items.label.tolist() == [0, 0]
     for i, p in enumerate(SOFTMAX):
         np.testing.assert_allclose(r.probs[0, i, : len(p)], p, atol=1e-6)
+
+
+def test_a_superscript_is_no_number_of_a_choice(tmp_path):
+    leaderboard(tmp_path, gold=("²", "²"))
+    (r,) = read(others.details([tmp_path])).values()
+    assert r.items.label is None
+    assert sorted(["t/10", "t/²", "t/9"], key=natural) == ["t/²", "t/9", "t/10"]
 
 
 def test_text_is_never_evaluated(tmp_path):
