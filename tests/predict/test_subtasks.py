@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from disco_eval import Items, Models, Responses, condense, load
+from disco_eval.predict.subtasks import SubtaskModel
 from tests.conftest import population
 
 
@@ -69,6 +70,23 @@ def test_grades_alone_are_enough_where_probabilities_were_learned_from():
         for a, b in zip(one.subtasks, other.subtasks, strict=True)
     ]
     assert max(off) < 0.2  # 20 anchors: without the probabilities a subtask moves by a few answers' worth at most
+
+
+def test_copies_of_a_model_do_not_make_noise_worth_learning():
+    """Subtask scores of pure noise: whoever leaves out single models learns them by heart from their copies."""
+    rng = np.random.default_rng(0)
+    n, copies = 30, 4
+    base = np.repeat(np.arange(n), copies)
+    grades = (rng.random((n, 80)) < 0.5).astype(float)[base]
+    known = Responses.from_correct([f"m{k}" for k in range(n * copies)], [f"i{j}" for j in range(80)], grades)
+    scores = rng.uniform(0.4, 0.6, n)[base]
+    noise = 0.5 + 0.1 * np.clip(rng.normal(size=(n, 3)), -2, 2)[base]
+    learned = {}
+    for name, groups in (("alone", np.arange(n * copies)), ("together", base)):
+        model = SubtaskModel.fit(known, noise, scores, groups)
+        learned[name] = np.var(noise - model.predict(known, scores)) / np.var(noise)
+    assert learned["alone"] < 0.1
+    assert learned["together"] > 0.7
 
 
 def test_a_benchmark_without_subtasks_has_none():
