@@ -163,10 +163,10 @@ def test_one_pass_equals_the_oracle(tmp_path, small_shards, graded):
     r.save(tmp_path / "s.zarr")
     outcomes = r.outcomes()
     for responses in (r, open_responses(tmp_path / "s.zarr")):
-        found = passes.measure(responses)
-        np.testing.assert_allclose(found.pds, oracles.pds(outcomes), atol=1e-6)
-        np.testing.assert_allclose(found.jsd, oracles.jsd(outcomes), atol=1e-6)
-        np.testing.assert_allclose(found.scores, r.scores(), atol=1e-12)
+        pds, jsd = passes.disagreement(responses, "both")
+        np.testing.assert_allclose(pds, oracles.pds(outcomes), atol=1e-6)
+        np.testing.assert_allclose(jsd, oracles.jsd(outcomes), atol=1e-6)
+        np.testing.assert_allclose(responses.scores(), r.scores(), atol=1e-12)
 
 
 def test_leaving_a_part_out_of_one_pass_equals_a_pass_without_it(stored):
@@ -193,7 +193,7 @@ def test_half_precision_halves_the_store_and_keeps_three_digits(tmp_path):
     r.save(tmp_path / "half.zarr", dtype="float16")
     half = open_responses(tmp_path / "half.zarr")
     assert half.probs.dtype == np.float16
-    np.testing.assert_allclose(passes.measure(half).jsd, passes.measure(r).jsd, atol=2e-3)
+    np.testing.assert_allclose(passes.disagreement(half, "jsd"), passes.disagreement(r, "jsd"), atol=2e-3)
     np.testing.assert_array_equal(half.scores(), r.scores())
     with pytest.raises(ValidationError, match="not as int64"):
         r.save(tmp_path / "x.zarr", dtype=np.int64)
@@ -221,10 +221,9 @@ def test_kept_sums_grow_with_the_store_and_read_only_what_is_new(tmp_path, small
     assert read == set(r.models.ids[40:].tolist())
     again = sums.update(open_responses(tmp_path / "s.zarr"), tmp_path / "sums")
     assert again.n_read == 0
-    at_once = passes.measure(r)
+    at_once = passes.disagreement(r, "both")
     for found in (second, again):
-        np.testing.assert_allclose(found.pds, at_once.pds, atol=1e-12)
-        np.testing.assert_allclose(found.jsd, at_once.jsd, atol=1e-12)
+        np.testing.assert_allclose([found.pds, found.jsd], at_once, atol=1e-12)
 
 
 def test_sums_of_something_else_are_refused(tmp_path):
@@ -269,7 +268,7 @@ def test_stores_open_from_urls(tmp_path):
     memory.put(str(tmp_path / "s.zarr") + "/", "/bucket/s.zarr/", recursive=True)
     there = de.io.open_answers("memory://bucket/s.zarr")
     np.testing.assert_array_equal(there.pick(items=[3, 40]).probs, r.probs[:, [3, 40]])
-    np.testing.assert_allclose(passes.measure(there).jsd, passes.measure(r).jsd, atol=1e-12)
+    np.testing.assert_allclose(passes.disagreement(there, "jsd"), passes.disagreement(r, "jsd"), atol=1e-12)
     with pytest.raises(FormatError, match="not a store"):
         open_responses("memory://bucket/nothing")
     with pytest.raises(DiscoError, match="need: pip install fsspec gcsfs"):
