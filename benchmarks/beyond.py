@@ -33,15 +33,19 @@ def cells(table: pl.DataFrame) -> pl.DataFrame:
     runs = table.group_by([*by, "run"]).agg(error.mean().alias("mae"), error.max().alias("worst"))
     return runs.group_by(by).agg(
         pl.col("mae").mean(),
-        (pl.col("mae").std() / pl.len().sqrt()).fill_null(0.0).alias("se"),
+        (pl.col("mae").std() / pl.len().sqrt()).alias("se"),  # null with one run
         pl.col("worst").max(),
         pl.col("worst").mean().alias("worst_of_run"),
     )
 
 
-def best(cell: pl.DataFrame, names: Sequence[str]) -> tuple[str, float, float, str]:
+def best(cell: pl.DataFrame, names: Sequence[str]) -> tuple[str, float, float | None, str]:
     row = cell.filter(pl.col("method").is_in(names)).sort("mae").row(0, named=True)
     return row["method"], row["mae"], row["se"], f"{row['worst']:.1f} ({row['worst_of_run']:.1f})"
+
+
+def _shown(se: float | None) -> str:
+    return "" if se is None else f"{se:.2f}"
 
 
 def by_model(cell: pl.DataFrame, names: Sequence[str]) -> np.ndarray:
@@ -90,10 +94,10 @@ def main() -> None:
         direct, plain, plain_se, _ = best(cell, DIRECT)
         ratios.setdefault((str(split), int(str(n)), "default"), []).append(mae / theirs)
         ratios.setdefault((str(split), int(str(n)), "topped up"), []).append(topped / theirs)
-        above = " !" if mae > plain + max(se, plain_se) else ""
+        above = " !" if mae > plain + max(se or 0.0, plain_se or 0.0) else ""
         print(
-            f"| {benchmark} | {split} | {n} | {mae:.2f} | {se:.2f} | {worst} | {theirs:.2f} {paper} | "
-            f"{their_worst} | {plain:.2f} {direct} | {plain_se:.2f} | {mae / theirs:.2f} | "
+            f"| {benchmark} | {split} | {n} | {mae:.2f} | {_shown(se)} | {worst} | {theirs:.2f} {paper} | "
+            f"{their_worst} | {plain:.2f} {direct} | {_shown(plain_se)} | {mae / theirs:.2f} | "
             f"{mae / plain:.2f}{above} | {topped:.2f} | {topped_worst} |"
         )
     print("\ngeometric mean of the ratio to the paper's best row, over sets:")

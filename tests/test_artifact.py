@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from disco_eval import DiscoError, FormatError, condense, load
-from disco_eval.artifact import ARRAYS, CARD, JSON, _checksum
+from disco_eval.artifact import ARRAYS, CARD, JSON
+from disco_eval.files import checksum_of
 from tests.conftest import population
 from tests.formats.make import in_parts
 
@@ -72,7 +73,7 @@ def rewritten(folder: Path, **changes):
     """The description with some fields changed and a checksum that fits, as a hostile author would make it."""
     about = json.loads((folder / JSON).read_text())
     about.update(changes)
-    about["checksum"] = _checksum(about)
+    about["checksum"] = checksum_of(about)
     (folder / JSON).write_text(json.dumps(about))
 
 
@@ -80,7 +81,7 @@ def rewritten(folder: Path, **changes):
     ("changes", "message"),
     [
         ({"kind": "a cake"}, "does not describe a condensation"),
-        ({"format": 99}, "written by a newer version; update disco-eval .format 99; this version reads 1 to 11"),
+        ({"format": 99}, "written by a newer version; update disco-eval .format 99; this version reads 1 to 12"),
         ({"format": "x"}, "in no known"),
         ({"format": True}, "in no known"),
         ({"benchmark": 7}, "benchmark"),

@@ -95,7 +95,8 @@ def test_all_items_asked_tell_the_subtasks_too():
         for name, value in zip(r.items.subtasks, truth, strict=True):
             assert (found[name].low, found[name].score, found[name].high) == pytest.approx([value] * 3, abs=1e-6)
         assert "anchors-differ" not in e.flags
-    assert all(s.high > s.low for e in c.estimate(new, more=47) for s in e.subtasks)
+    for e in c.estimate(new, more=47):
+        assert sum(s.high > s.low for s in e.subtasks) == 1  # the one item left is of one of them
 
 
 @pytest.mark.parametrize("select", ["pds", "uniform"])

@@ -94,6 +94,7 @@ def same_items(added: Responses, there: Responses, where: str) -> None:
         "another right choice": ours.label is not None and theirs.label is not None and ours.label != theirs.label,
         "another subtask": (ours.subtask != "") & (ours.subtask != theirs.subtask),
         "another weight": (np.ptp(ours.weight) > 0) & ~np.isclose(share, known),
+        "another cost": ours.cost is not None and theirs.cost is not None and ~np.isclose(ours.cost, theirs.cost),
     }
     for what, differs in other.items():
         if np.any(differs):

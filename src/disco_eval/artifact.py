@@ -1,12 +1,12 @@
 """A condensation on disk: ``condensation.json``, ``arrays.safetensors`` and a ``README.md`` card.
 
-``FORMAT`` is the number of the layout; 2 added the anchors' chances and how sure the score model was, 3 the items in
-reserve, the subtasks and the learning curve, 4 took a backtest's result out of the default score model, 5 added the
-numbers of its guard and the chance of a guess, 6 the sources left out alone and how sure the survey must be to sound
-the alarm, 7 where intervals start to widen, how odd strong models may look and what the anchors cannot tell, 8 whether
-those of models with relatives among the sources widen later, 9 what the label's probabilities say of leaked anchors,
-10 what sources that remembered anchors would answer, 11 what perfect answers say of them. To change the layout: raise
-it by one, keep `load` able to read older numbers, add a folder to ``tests/formats``, and say so in the changelog.
+``FORMAT`` is the number of the layout. Since 2 there are the anchors' chances and how sure the score model was, 3 the
+items in reserve, subtasks, the learning curve, 5 the numbers of the guard (4 dropped a backtest) and the chance of a
+guess, 6 the sources left out alone and how sure the survey must be to sound the alarm, 7 where intervals start to
+widen, how odd strong models may look and what the anchors cannot tell, 8 whether relatives' widen later, 9, 10 and 11
+what the label's probabilities, sources that remembered, and perfect answers say of leaked anchors, 12 how much of each
+subtask the anchors are. To change the layout: raise it by one, keep `load` able to read older numbers, add a folder to
+``tests/formats``, and say so in the changelog.
 
 Reading is parse, then audit, then build: checksums first, then every field and array is checked against what it must
 be, and only classes listed in `disco_eval.predict.SCORE_MODELS` are built. Nothing is unpickled or executed.
@@ -14,7 +14,6 @@ be, and only classes listed in `disco_eval.predict.SCORE_MODELS` are built. Noth
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import fields
 from pathlib import Path
@@ -27,11 +26,11 @@ from .calibration import KEPT_TOGETHER, CrossValidation
 from .card import card
 from .condensation import Condensation
 from .errors import DiscoError, FormatError
-from .files import new_folder
+from .files import checksum_of, new_folder, sha256
 from .hub import download, is_repo
 from .predict import restore
 from .predict.base import need
-from .predict.subtasks import SubtaskModel
+from .predict.subtasks import SubtaskModel, parts_of
 from .recipe import assess
 from .relatives import Relatives
 from .resources import need as need_memory
@@ -42,7 +41,7 @@ from .select.reserve import Reserve
 Array = NDArray[Any]
 T = TypeVar("T")
 
-FORMAT = 11
+FORMAT = 12
 READS = tuple(range(1, FORMAT + 1))
 VALIDATION = ("mae", "direct_mae", "grouped_by", "n_folds", "near", "cautious", "trusts_kin")
 KIND = "disco-eval condensation"
@@ -64,8 +63,8 @@ def write_condensation(condensation: Condensation, path: str | Path, *, overwrit
         draft.mkdir()
         (draft / ARRAYS).write_bytes(save(arrays))
         (draft / CARD).write_text(card(condensation, Path(path).name), encoding="utf-8")
-        about["files"] = {name: _sha256((draft / name).read_bytes()) for name in (ARRAYS, CARD)}
-        about["checksum"] = _checksum(about)
+        about["files"] = {name: sha256((draft / name).read_bytes()) for name in (ARRAYS, CARD)}
+        about["checksum"] = checksum_of(about)
         (draft / JSON).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -95,7 +94,9 @@ def _try_out(c: Condensation) -> None:
         found = assess(c.score_model, one)
         values = [found.score, found.scale]
         if c.subtask_model is not None:
-            values.append(c.subtask_model.predict(one, np.clip(found.score, 0.0, 1.0)))
+            asked = c.asked(len(c.reserve or ()))  # those of the reserve must be of known subtasks too
+            parts = parts_of(asked, c.subtask_names, c.subtask_model.total)[: len(c.items)]
+            values.append(c.subtask_model.predict(one, np.clip(found.score, 0.0, 1.0), parts))
     if not all(np.isfinite(v).all() for v in values):
         raise FormatError("the saved score model gives no finite score for its own source models")
 
@@ -122,7 +123,7 @@ def parse(folder: Path) -> dict[str, Any]:
         raise FormatError(
             f"'{folder}' was written {what} (format {number!r}; this version reads {READS[0]} to {READS[-1]})"
         )
-    if about.get("checksum") != _checksum(about):
+    if about.get("checksum") != checksum_of(about):
         raise FormatError(f"'{file}' is damaged or was edited: its checksum does not fit. Get it again.")
     return about
 
@@ -153,7 +154,7 @@ def _verified(folder: Path, about: dict[str, Any]) -> dict[str, Array]:
 
 def _check_card(folder: Path, about: dict[str, Any]) -> None:
     file = folder / CARD
-    if file.is_file() and _sha256(file.read_bytes()) != _field(about, "files", dict).get(CARD):
+    if file.is_file() and sha256(file.read_bytes()) != _field(about, "files", dict).get(CARD):
         raise FormatError(
             f"'{file}' is damaged or was edited: its checksum does not fit. If the edit is yours, keep your "
             f"notes in another file and delete {CARD}; the condensation loads without it."
@@ -169,7 +170,7 @@ def _arrays_data(folder: Path, about: dict[str, Any]) -> bytes:
         data = file.read_bytes()
     except OSError as e:
         raise FormatError(f"'{file}' cannot be read ({e.strerror}); get the condensation again") from None
-    if _sha256(data) != _field(about, "files", dict).get(ARRAYS):
+    if sha256(data) != _field(about, "files", dict).get(ARRAYS):
         raise FormatError(f"'{file}' is damaged: its checksum does not fit. Get the condensation again.")
     return data
 
@@ -227,6 +228,8 @@ def _as_written_now(about: dict[str, Any], arrays: dict[str, Array], n: int, k: 
         about = {**about, "validation": {**_field(about, "validation", dict), "near": near, "cautious": False}}
     if about["format"] < 8:  # made no difference between models with relatives among the sources and without
         about = {**about, "validation": {**_field(about, "validation", dict), "trusts_kin": False}}
+    if about["format"] < 12 and "subtasks.line" in arrays:  # predicted subtasks whole
+        arrays["subtasks.total"] = np.zeros(np.atleast_2d(arrays["subtasks.line"]).shape[1])
     return about
 
 
@@ -242,7 +245,7 @@ def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subta
         apart=_of_shape(arrays, "validation.apart", (n,)),
         leak=_of_shape(arrays, "validation.leak", (n,)),
         fold=need(arrays, "validation.fold", (n,), "i"),
-        subtask_error=need(arrays, "validation.subtask_error", (n, n_subtasks)),
+        subtask_error=_of_shape(arrays, "validation.subtask_error", (n, n_subtasks)),
         curve=need(arrays, "validation.curve", (None, 3)),
         nearest=_of_shape(arrays, "validation.nearest", (n,)),
         relatives=_relatives(arrays, n) if about["format"] >= 6 else None,
@@ -288,7 +291,13 @@ def _reserve(about: dict[str, Any], arrays: dict[str, Array], n_sources: int, n_
 def _subtask_model(arrays: dict[str, Array], n_subtasks: int) -> SubtaskModel:
     parts = {name: need(arrays, f"subtasks.{name}", shape) for name, shape in SubtaskModel.shapes().items()}
     widths = {parts["line"].shape[1], parts["weights"].shape[1]}
-    if widths != {n_subtasks} or len(parts["line"]) != 2 or len(parts["weights"]) != len(parts["centre"]):
+    widths.add(len(parts["total"]))
+    if (
+        widths != {n_subtasks}
+        or parts["total"].min(initial=0) < 0
+        or len(parts["line"]) != 2
+        or len(parts["weights"]) != len(parts["centre"])
+    ):
         raise FormatError("the saved model of the subtasks makes no sense: its arrays differ in length")
     return SubtaskModel(**parts)
 
@@ -389,12 +398,3 @@ def _arrays(c: Condensation) -> dict[str, Array]:
     if c.subtask_model is not None:
         arrays |= {f"subtasks.{name}": getattr(c.subtask_model, name) for name in SubtaskModel.shapes()}
     return arrays | {f"model.{name}": array for name, array in c.score_model.state().items()}
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _checksum(about: dict[str, Any]) -> str:
-    rest = {name: value for name, value in about.items() if name != "checksum"}
-    return _sha256(json.dumps(rest, sort_keys=True, ensure_ascii=True).encode())

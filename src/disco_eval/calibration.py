@@ -16,7 +16,7 @@ from .numerics.likeness import effective_number
 from .numerics.survey import systematic
 from .predict import Assessment
 from .predict.guard import START, part_of
-from .predict.subtasks import SubtaskModel
+from .predict.subtasks import SubtaskModel, left_of, parts_of
 from .recipe import Recipe, assess, distance_apart
 from .relatives import Relatives
 from .resources import workers
@@ -84,7 +84,8 @@ class CrossValidation:
         on, and the anchors tell enough; False in formats 1 to 7.
     cautious : whether intervals count in that the anchors tell too little to see that a model is unlike the sources;
         False in formats 1 to 6.
-    subtask_error : (n_sources, n_subtasks) true minus estimated score of every subtask.
+    subtask_error : (n_sources, n_subtasks) true minus estimated mean of what the anchors leave of every subtask; NaN
+        where they hold all of it.
     curve : (k, 3) what fewer source models would have given: their number, mean absolute error, its standard error;
         the last row is that of the folds themselves.
     """
@@ -175,15 +176,31 @@ class CrossValidation:
         strange = 1 - self.kin(found) * self.trusts_kin
         return np.asarray(part_of(found.survey_se, self.truth.std()) * strange)
 
-    def subtask_half_widths(self, halves: Array, slopes: Array, level: float) -> Array:
+    def subtask_half_widths(self, halves: Array, slopes: Array, left: Array, level: float) -> Array:
         """Half-widths (n_models, n_subtasks) of subtasks' intervals, from those of the overall score, ``halves``.
 
-        The quantile of each subtask's left-out errors; where a model's overall score is known worse than those of the
-        left-out sources, the difference comes in by as much as the subtask follows the overall score (``slopes``).
+        The quantile of each subtask's left-out errors times what the anchors leave of it, ``left`` (n_subtasks,); where
+        a model's overall score is known worse than those of the left-out sources, the difference comes in by as much as
+        what is left follows the overall score (``slopes``, (n_subtasks,)).
         """
-        own = np.array([symmetric_quantile(e, level) for e in self.subtask_error.T])
-        added = slopes**2 * np.maximum(halves[:, None] ** 2 - self.half_width(level) ** 2, 0.0)
+        own = left * np.array([symmetric_quantile(e, level) for e in self._subtask_errors()])
+        added = (left * slopes) ** 2 * np.maximum(halves[:, None] ** 2 - self.half_width(level) ** 2, 0.0)
         return np.asarray(np.sqrt(own**2 + added))
+
+    def subtask_mae(self) -> Array:
+        """Mean absolute error of what the anchors leave of every subtask, (n_subtasks,)."""
+        return np.array([np.abs(e).mean() for e in self._subtask_errors()])
+
+    def subtask_doubt(self) -> Array:
+        """Root mean square error of what the anchors leave of every subtask, (n_subtasks,)."""
+        return np.array([np.sqrt(np.mean(e**2)) for e in self._subtask_errors()])
+
+    def _subtask_errors(self) -> list[Array]:
+        """The known errors of every subtask; all subtasks' where the folds' anchors held one whole for most sources."""
+        known = np.isfinite(self.subtask_error)
+        all_of_them = self.subtask_error[known] if known.any() else np.zeros(1)
+        enough = 2 * known.sum(axis=0) >= len(known)
+        return [e[k] if many else all_of_them for e, k, many in zip(self.subtask_error.T, known.T, enough, strict=True)]
 
     def more_sources(self) -> tuple[float, bool]:
         """How much lower the error would be with twice the source models, and whether that is more than noise.
@@ -300,7 +317,10 @@ def _one_fold(
     by_subtask = fit_subtasks(source, anchors)
     error = np.zeros((unseen.n_models, 0))
     if by_subtask is not None:
-        error = unseen.subtask_scores() - by_subtask.predict(answers, np.clip(found.score, 0, 1))
+        names = source.items.subtasks
+        parts = parts_of(source.items.pick(anchors.positions), names, by_subtask.total)
+        left = np.where(left_of(parts) > 0, left_of(parts), np.nan)
+        error = (unseen.subtask_scores() - by_subtask.predict(answers, np.clip(found.score, 0, 1), parts)) / left
     return _Fold(found, _direct_errors(unseen, len(anchors), for_direct), error, fewer)
 
 
@@ -320,8 +340,7 @@ def fit_subtasks(source: Responses, anchors: Anchors) -> SubtaskModel | None:
     """The model of the subtasks' scores; None where there are no subtasks."""
     if not n_subtasks(source):
         return None
-    known = source.pick(items=anchors.positions)
-    return SubtaskModel.fit(known, source.subtask_scores(), source.scores(), kin(source))
+    return SubtaskModel.fit(source, anchors.positions, kin(source))
 
 
 def source_flags(sources: Responses, validation: CrossValidation) -> tuple[str, ...]:

@@ -294,7 +294,7 @@ def _calibrate(
     if len(true) < FEWEST_PAIRS:
         raise DiscoError(
             f"'{benchmark}' has {len(true)} pairs of left-out source models to calibrate a comparison on, "
-            f"{FEWEST_PAIRS} are needed; condense again with this version, from more source models or fewer folds"
+            f"{FEWEST_PAIRS} are needed; condense again, from more source models or with fewer folds"
         )
     x, y = np.log(np.maximum(apart, 0.01)), np.log(np.abs(true - estimated) + 1e-3)
     power = float(np.clip(np.cov(x, y, bias=True)[0, 1] / max(float(np.var(x)), 1e-12), 0.0, 1.5))

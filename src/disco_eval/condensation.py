@@ -13,7 +13,7 @@ from .calibration import CrossValidation, source_flags
 from .errors import AlignmentError, ValidationError, some
 from .numerics.gp import squared_distances
 from .predict import Assessment, ScoreModel, signature
-from .predict.subtasks import SubtaskModel
+from .predict.subtasks import KNOWN, SubtaskModel, agreeing, informed, left_of, parts_of
 from .recipe import assess
 from .responses import Items, Responses
 from .select import Anchors
@@ -30,7 +30,7 @@ RERUN = 0.05  # mean difference of grades up to which a model of a source's name
 
 @dataclass(frozen=True)
 class SubtaskEstimate:
-    """One model's estimated score on one subtask, in [0, 1], with its interval, and how many anchors are of it."""
+    """One model's estimated score on one subtask, in [0, 1], with its interval, and how many items asked are of it."""
 
     name: str
     score: float
@@ -153,6 +153,7 @@ class Condensation:
         part = self.answers(answers)
         found = assess(self.score_model, part)
         scores, halves = np.clip(found.score, 0.0, 1.0), self.validation.half_widths(found, level)
+        sure = np.minimum(halves / max(self.validation.half_width(level), 1e-9), 1.0)  # below 1 for sources' relatives
         flags = [(*own, *self.source_flags) for own in self.own_flags(part, found)]
         rests_on = np.zeros(len(scores), dtype=int)
         if more:
@@ -162,9 +163,7 @@ class Condensation:
             scores, halves = np.where(use, np.clip(drawn, 0.0, 1.0), scores), np.where(use, half, halves)
             rests_on[use] = more
         nearest = self._nearest(part)
-        by_subtask = self._subtasks(part, scores, halves, level)
-        if more and (shares := self._reserve(more).whole(len(self.anchors) + more)) is not None:
-            by_subtask = self._known_subtasks(answers, self.asked(more), shares)
+        by_subtask = self._subtasks(part, answers, scores, halves, sure, level, more)
         return [
             Estimate(
                 model=str(name),
@@ -281,16 +280,34 @@ class Condensation:
         half = np.hypot(made.quantile(level) * se, score - with_anchors)  # an honest model may be ahead by chance
         return score, half, flags
 
+    @property
+    def subtask_mae(self) -> Array:
+        """Mean absolute error to expect on every subtask, (n_subtasks,), in [0, 1]: 0 where all of it are anchors."""
+        if self.subtask_model is None:
+            return np.zeros(0)
+        left = left_of(parts_of(self.items, self.subtask_names, self.subtask_model.total))
+        return np.asarray(left * self.validation.subtask_mae())
+
     def _subtasks(
-        self, part: Responses, scores: Array, halves: Array, level: float
+        self, part: Responses, answers: Responses, scores: Array, halves: Array, sure: Array, level: float, more: int
     ) -> list[tuple[SubtaskEstimate, ...]]:
         """Every model's estimates of the subtasks; empty where there are none."""
-        model = self.subtask_model
+        model, asked = self.subtask_model, self.asked(more)
         if model is None:
             return [()] * len(scores)
-        values = model.predict(part, scores)
-        widths = self.validation.subtask_half_widths(halves, model.line[1], level)
-        counts = [int((self.items.subtask == name).sum()) for name in self.subtask_names]
+        parts = parts_of(asked, self.subtask_names, self._subtask_totals(asked, more))
+        anchors, left, grades = parts[: len(self.items)], left_of(parts), part.grades()
+        rest, still = model.rest(part, scores, anchors), np.ones(1)
+        if more:
+            usual = model.rest(self.sources, self.source_scores, anchors).mean(axis=0)
+            taken, further = self._reserve(more).grades[:, :more], self.further(answers, more).grades()
+            error = np.outer(sure, self.validation.subtask_doubt())
+            rest, still = informed(rest, usual, error, parts, further, taken)
+            grades = np.concatenate([grades, further], axis=1)
+        values = np.clip(agreeing(grades @ parts + left * rest, scores, model.total, left), 0.0, 1.0)
+        slopes = model.line[1] / np.maximum(left_of(anchors), KNOWN)
+        widths = still * self.validation.subtask_half_widths(halves, slopes, left, level)
+        counts = [int((asked.subtask == name).sum()) for name in self.subtask_names]
         return [
             tuple(
                 SubtaskEstimate(name, float(v), float(max(0.0, v - w)), float(min(1.0, v + w)), n)
@@ -299,19 +316,13 @@ class Condensation:
             for i in range(len(scores))
         ]
 
-    def _known_subtasks(self, answers: Responses, asked: Items, shares: Array) -> list[tuple[SubtaskEstimate, ...]]:
-        """Every model's scores on the subtasks, where all items were asked; empty where there are none."""
-        items = Items(asked.ids, subtask=asked.subtask, weight=shares)
-        known = Responses.from_correct(answers.models, items, answers.align(asked.ids).grades())
-        at = [items.subtasks.index(name) for name in self.subtask_names]
-        counts = [int((self.items.subtask == name).sum()) for name in self.subtask_names]
-        return [
-            tuple(
-                SubtaskEstimate(name, *(float(own[k]),) * 3, n)
-                for name, k, n in zip(self.subtask_names, at, counts, strict=True)
-            )
-            for own in known.subtask_scores()
-        ]
+    def _subtask_totals(self, asked: Items, more: int) -> Array:
+        """Weight of all items of each subtask, (n_subtasks,); 0 where an older format did not know it."""
+        assert self.subtask_model is not None
+        known = self.subtask_model.total
+        if known.any() or not more or self._reserve(more).whole(len(asked)) is None:
+            return known
+        return np.array([asked.weight[asked.subtask == name].sum() for name in self.subtask_names])
 
     @cached_property
     def _source_signatures(self) -> Array:

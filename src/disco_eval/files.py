@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import hashlib
+import json
 import logging
 import os
 import platform
@@ -15,7 +17,7 @@ import re
 import shutil
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -326,3 +328,15 @@ def _exchange(a: Path, b: Path) -> bool:
         return False
     here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     return bool(rename(here, os.fsencode(a), here, os.fsencode(b), exchange) == 0)
+
+
+# ---- checksums -------------------------------------------------------------------------------------------------
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def checksum_of(about: Mapping[str, Any]) -> str:
+    """A checksum of a description, less the ``checksum`` that it carries itself."""
+    return sha256(json.dumps({k: v for k, v in about.items() if k != "checksum"}, sort_keys=True).encode())

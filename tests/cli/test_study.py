@@ -1,6 +1,7 @@
 """disco study, report and cost as people and scripts meet them."""
 
 import json
+import re
 
 import polars as pl
 import pytest
@@ -43,11 +44,33 @@ def test_a_study_and_its_tables_and_figures(work):
     assert {row["method"] for row in made["summary"]} == {"random+direct", "pds+knn"}
 
 
+def test_the_help_says_which_method_gives_intervals():
+    words = " ".join(re.sub(r"[│|\n]", " ", disco("study", "--help").stdout).split())
+    assert "default is all of 'disco condense', with intervals; auto+auto its selection and prediction alone" in words
+
+
 def test_a_study_goes_on_and_prints_json(work):
     command = ("study", "mine.npz", "--methods", "random+direct,pds+knn", "--anchors", "5,10", "--runs", 2)
     again = json.loads(disco(*command, "--out", "s", "--json", cwd=work).stdout)
     fresh = json.loads(disco(*command, "--out", "s2", "--json", "--jobs", 2, cwd=work).stdout)
     assert again["summary"] == fresh["summary"]
+
+
+def test_another_study_is_replaced_when_asked_and_leaves_nothing(work):
+    command = ("study", "mine.npz", "--anchors", "5", "--runs", 1, "--out", "replaced")
+    disco(*command, "--methods", "random+direct", "--split", "iid", cwd=work)
+    disco("report", "tables", "replaced", cwd=work)
+    disco("report", "figures", "replaced", cwd=work)
+    own = work / "replaced" / "tables" / "table-of-mine-1.md"
+    own.write_text("# mine\n")
+    other = (*command, "--methods", "uniform+direct", "--split", "top10")
+    line = refused(*other, cwd=work)
+    assert "'replaced' holds another study: it has the methods random+direct, which are not asked for now" in line
+    assert line.rstrip().endswith("replace it with --overwrite")
+    disco(*other, "--overwrite", cwd=work)
+    assert set(pl.read_parquet(work / "replaced" / "predictions.parquet")["split"]) == {"top10"}
+    assert [f.name for f in (work / "replaced" / "tables").iterdir()] == [own.name]
+    assert not list((work / "replaced" / "figures").iterdir())
 
 
 def test_a_long_table_from_elsewhere(work):

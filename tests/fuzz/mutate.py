@@ -307,13 +307,13 @@ def of_safetensors(data: bytes, rng: Rng) -> bytes:
 
 
 def _seal_condensations(folder: Path) -> None:
-    from disco_eval.artifact import _checksum, _sha256
+    from disco_eval.files import checksum_of, sha256
 
     for file in folder.rglob("condensation.json"):
         try:
             about = json.loads(file.read_bytes())
-            about["files"] = {n: _sha256((file.parent / n).read_bytes()) for n in ("arrays.safetensors", "README.md")}
-            about["checksum"] = _checksum(about)
+            about["files"] = {n: sha256((file.parent / n).read_bytes()) for n in ("arrays.safetensors", "README.md")}
+            about["checksum"] = checksum_of(about)
             file.write_text(json.dumps(about))
         except Exception:  # no longer a description that could be sealed
             continue
@@ -335,7 +335,7 @@ def _seal_store(folder: Path) -> None:
                 about["arrays"][name] = store._description(group, name)
                 if name in about["columns"] and np.prod(store.array_of(group, name).shape) < 1000:
                     about["columns"][name] = store._content(group, name, about["n_models"])
-            about["checksum"] = store._checksum(about)
+            about["checksum"] = store.checksum_of(about)
             file.write_text(json.dumps(record))
         except Exception:  # no longer a store that could be sealed
             continue

@@ -124,7 +124,7 @@ def test_subtasks_are_shown_with_their_errors(kept, tmp_path):
     data = content(page.write_page(condensed.condensation_page(c, "toy-20"), tmp_path / "r.html"))["data"]
     shown = {row[0]: row[1:] for row in data["subtask-errors"]["rows"]}
     for k, name in enumerate(c.subtask_names):
-        assert shown[name][0] == pytest.approx(100 * np.abs(c.validation.subtask_error[:, k]).mean(), abs=1e-3)
+        assert shown[name][0] == pytest.approx(100 * c.subtask_mae[k], abs=1e-3)
         assert shown[name][1] == (c.items.subtask == name).sum()
     for n_models in (1, 3):
         estimates = c.estimate(r.pick(models=np.arange(30, 30 + n_models)))
@@ -204,6 +204,70 @@ def test_a_study_says_how_many_models_and_which_run_it_shows(tmp_path):
     page = pages.report(tmp_path).read_text(encoding="utf-8")
     assert "on small, large; 4 to 6 models held out." in page
     assert page.count("The first of 2 runs: the errors in the table are means over all of them.") == 2
+
+
+def _fact(page, question):
+    for entity in (("\u00a0", " "), ("&#39;", "'")):
+        page = page.replace(*entity)
+    return page.split(f"<h2>{question}</h2>")[1].split("</div>")[0]
+
+
+def test_a_study_says_what_its_spread_leaves_out(tmp_path):
+    r = population(60, 60)
+    for splits, said in (
+        (["iid"], "over 3 runs with other anchors and draws; the target models are the same in all runs."),
+        (["iid", "family"], "over 3 runs with other anchors and draws; the target models are the same in all runs "
+         "with split iid."),
+        (["random"], "over 3 runs that draw everything anew."),
+    ):  # fmt: skip
+        out = tmp_path / "-".join(splits)
+        predictions = study(["random+direct", "pds+knn"], r, splits, [5], 3, 0, out=out)
+        page = pages.report(out).read_text(encoding="utf-8")
+        best = predictions.summary().sort("mae_pp").group_by("split", maintain_order=True).first()
+        sure = _fact(page, "How sure?")
+        assert said in sure
+        assert f"± {best['mae_sd'].max():.2f} points" in sure
+        assert "sample standard deviation over 3 runs" in page.split('id="table-errors"')[1]
+
+
+def test_a_study_names_the_best_of_each_split(tmp_path):
+    r = population(60, 60)
+    study(["random+direct", "pds+knn"], r, ["iid", "top10"], [5], 2, 0, out=tmp_path / "two")
+    page = pages.report(tmp_path / "two").read_text(encoding="utf-8")
+    summary = study(["random+direct", "pds+knn"], r, ["iid", "top10"], [5], 2, 0).summary()
+    best = [summary.filter(split=s).sort("mae_pp").row(0, named=True) for s in ("iid", "top10")]
+    far = _fact(page, "How far off?")
+    low, high = sorted(row["mae_pp"] for row in best)
+    assert f"{low:.2f} to {high:.2f} points" in far
+    assert f"at best on {'; '.join('{split}: {method}, {mae_pp:.2f}'.format(**row) for row in best)}." in far
+    assert len(content(tmp_path / "two" / "report.html")["data"]["best"]["rows"]) == 2
+    study(["random+direct"], r, ["iid", "top10", "top30", "first10"], [5], 1, 0, out=tmp_path / "four")
+    page = pages.report(tmp_path / "four").read_text(encoding="utf-8")
+    assert "with the best method of each of 4 benchmarks and splits" in _fact(page, "How far off?")
+
+
+def test_a_study_of_one_run_shows_no_spread(tmp_path):
+    study(["random+direct", "pds+knn"], population(40, 60), "iid", [5, 10], 1, 0, out=tmp_path)
+    page = pages.report(tmp_path).read_text(encoding="utf-8")
+    assert "tells no spread" in _fact(page, "How sure?")
+    assert "±" not in page.split("<script")[0]
+    figures = content(tmp_path / "report.html")["figures"]
+    curves = [f["spec"] for name, f in figures.items() if name.startswith("mae_pp")]
+    assert curves
+    assert "mae_sd" not in json.dumps(curves)
+
+
+def test_a_study_says_that_runs_had_different_numbers_of_targets(tmp_path):
+    table = study(["random+direct"], population(60, 60), "iid", [5], 2, 0).table
+    fewer = table.filter((pl.col("run") == 0) | pl.col("model").is_in(table["model"].unique().sort()[:2].to_list()))
+    from_table(fewer).save(tmp_path)
+    page = pages.report(tmp_path).read_text(encoding="utf-8")
+    assert "2 to 6 models held out." in page
+    assert "Models: targets in a run, on average, as runs differ." in page
+    from_table(table).save(tmp_path)
+    page = pages.report(tmp_path).read_text(encoding="utf-8")
+    assert " 6 models held out." in page
+    assert "on average, as runs differ" not in page
 
 
 def _is(shown, table):

@@ -66,6 +66,18 @@ def test_files_are_written(studied, tmp_path):
         assert (tmp_path / f"{what}-MMLU-iid.svg").read_text().rstrip().endswith("</svg>")
 
 
+def test_tables_of_an_older_study_do_not_stay_beside_new_ones(studied, tmp_path):
+    predictions, _ = studied
+    write_tables(predictions, tmp_path)
+    mine = {"table-of-mine.md": "mine", "table-notes-2024.md": "# mine", "notes.csv": "a,b"}
+    for name, text in mine.items():
+        (tmp_path / name).write_text(text)
+    one = Predictions(predictions.table.filter(pl.col("split") == "iid", pl.col("n_anchors") == 6))
+    written = write_tables(one, tmp_path)
+    assert {f.name for f in tmp_path.iterdir()} == {*mine, *(f.name for f in written)}
+    assert {f.name for f in written} == {"summary.csv", "table-iid-6.md", "table-iid-6.tex"}
+
+
 def test_figures_are_as_wide_as_in_print(studied, tmp_path):
     """A column is 3.35 inches, a page 7; text is of print size, and no text leaves the picture."""
     part = Predictions(studied[0].table.filter(pl.col("benchmark") == "MMLU", pl.col("split") == "iid"))
@@ -136,3 +148,18 @@ def test_one_row_of_someone_elses_table():
     table = pl.DataFrame(rows, schema=["method", "run", "n_anchors", "model", "truth", "estimate"], orient="row")
     text = markdown(tables(from_table(table))[0])
     assert "| Other | a |  | 1.00 | 1.000 |" in text
+    assert "±" not in text
+
+
+def test_tables_say_what_their_spread_is(studied, tmp_path):
+    predictions, _ = studied
+    words = "the target models are the same in all runs, so ± says what other anchors and other draws would change"
+    table = tables(predictions)[1]
+    assert f"mean ± sample standard deviation over 2 runs; {words}" in markdown(table).splitlines()[0]
+    assert r"% mean $\pm$ sample standard deviation over 2 runs; the target models are the same" in latex(table)
+    drawn = study(["random+direct"], population(40, 60), "random", [5, 10], 2, 0)
+    assert markdown(tables(drawn)[0]).splitlines()[0].endswith("mean ± sample standard deviation over 2 runs.")
+    one = study(["random+direct"], population(40, 60), "random", [5, 10], 1, 0)
+    assert "±" not in markdown(tables(one)[0])
+    assert "pm" not in latex(tables(one)[0])
+    assert write_figures(one, tmp_path, tmp_path / "figures")

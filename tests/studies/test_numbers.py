@@ -36,8 +36,29 @@ def test_someone_elses_estimates_give_their_mae_and_spearman():
         row = summary.filter(pl.col("method") == method).to_dicts()[0]
         assert row["mae_pp"] == pytest.approx(np.mean(mae), abs=1e-12)
         assert row["spearman"] == pytest.approx(np.mean(rho), abs=1e-12)
-        assert row["mae_sd"] == pytest.approx(np.std(mae), abs=1e-12)
+        assert row["mae_sd"] == pytest.approx(np.std(mae, ddof=1), abs=1e-12)
+        assert row["spearman_sd"] == pytest.approx(np.std(rho, ddof=1), abs=1e-12)
         assert (row["n_runs"], row["n_models"]) == (3, 40)
+
+
+def test_one_run_has_no_spread():
+    table = published(np.random.default_rng(0), runs=2)
+    one = from_table(table.filter((pl.col("run") == 0) | (pl.col("method") == "ours"))).summary()
+    assert one.schema["mae_sd"] == pl.Float64
+    assert [row["mae_sd"] is None for row in one.to_dicts()] == [True, False]
+    assert [row["spearman_sd"] is None for row in one.to_dicts()] == [True, False]
+
+
+def test_runs_of_different_targets_are_told_from_runs_of_the_same():
+    table = published(np.random.default_rng(0), runs=2)
+    assert from_table(table).same_targets() == ["chron"]
+    assert from_table(table.filter(pl.col("run") == 0)).same_targets() == []
+    fewer = table.filter((pl.col("run") == 0) | pl.col("model").is_in([f"m{m}" for m in range(10)]))
+    assert from_table(fewer).same_targets() == []
+    assert from_table(fewer).summary()["n_models"].to_list() == [25, 25]
+    assert from_table(fewer).targets_in_a_run() == (10, 40)
+    both = pl.concat([fewer, table.with_columns(pl.lit("arc").alias("benchmark"))])
+    assert from_table(both).same_targets() == ["chron (arc)"]
 
 
 def test_a_long_table_needs_only_its_own_columns(tmp_path):

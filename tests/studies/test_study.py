@@ -1,6 +1,7 @@
 """Studies: resumable, parallel, reproducible; every preset runs; users' methods fit in."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -262,12 +263,44 @@ def test_what_is_no_method_is_refused(r):
     with pytest.raises(DiscoError, match="selection 'uniform' does not take"):
         study([Pair("odd", "uniform", "direct", select_options={"colour": 1})], r, "iid", 10, 1, 0)
 
-    class Wrong(Constant):
-        def estimate(self, source, target, n_anchors, rng):
-            return np.full(target.n_models, np.nan)
 
-    with pytest.raises(ValidationError, match="gave scores of shape"):
-        study([Wrong()], r, "iid", 10, 1, 0)
+class Given(Constant):
+    """Answers whatever it is told to, from the true scores."""
+
+    name = "mine"
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def estimate(self, source, target, n_anchors, rng):
+        return self.answer(target.scores())
+
+
+def second(scores, value):
+    return np.where(np.arange(len(scores)) == 1, value, scores)
+
+
+def test_what_is_no_score_is_refused_by_its_model(r):
+    name = r.models.ids[10]
+    for answer, said in (
+        (lambda s: s[:3], r"method 'mine' gave a score of shape \(3,\), expected \(4,\): one for each target"),
+        (lambda s: second(s, np.nan), f"gave nan as the score of '{name}'; every target needs a finite number"),
+        (lambda s: s * np.inf, "gave inf as the score of '.*' and the like for 3 more"),
+        (lambda s: second(s, 61.2), f"gave 61.2 as the score of '{name}'; scores are in .* divide percent by 100"),
+        (lambda s: second(s, -0.6), f"gave -0.6 as the score of '{name}'"),
+        (lambda s: ["half"] * len(s), "gave a score that is no number for each model"),
+        (lambda s: (s, s), r"gave a tuple of 2, expected scores or the triple \(scores, low, high\)"),
+        (lambda s: (s, s[:1], s), r"gave a low of shape \(1,\), expected \(4,\)"),
+        (lambda s: (s, s, second(s, np.nan)), f"gave nan as the high of '{name}'"),
+    ):
+        with pytest.raises(ValidationError, match=said):
+            study([Given(answer)], r, "iid", 10, 1, 0)
+
+
+def test_scores_a_little_outside_are_clipped(r):
+    for value, kept in ((1.02, 1.0), (-0.3, 0.0), (1 + 1e-9, 1.0)):
+        table = study([Given(lambda s, value=value: second(s, value))], r, "iid", 10, 1, 0).table
+        assert table["estimate"][1] == kept
 
 
 @pytest.mark.parametrize("name", SPLITS)
@@ -357,7 +390,50 @@ def test_times_are_kept_beside_and_asked_for(r, tmp_path):
 def test_parts_of_other_responses_are_not_taken_up(r, tmp_path):
     few(r, out=tmp_path)
     other = population(40, 80, seed=1)
-    assert few(other, out=tmp_path).table.equals(few(other).table, null_equal=True)
+    assert few(other, out=tmp_path, overwrite=True).table.equals(few(other).table, null_equal=True)
+
+
+def test_another_study_is_not_replaced_unasked(r, tmp_path):
+    out = tmp_path / "s"
+    two = ["random+direct", "pds+knn"]
+    few_options = {"select_options": {"committee_size": 6}}
+    first = study(two, r, ["iid"], [5, 10], 2, 0, out=out).table
+    kept = (out / "predictions.parquet").read_bytes()
+    other = population(40, 80, seed=1)
+    for said, methods, answers, splits, counts, runs, seed in (
+        ("it has the methods pds+knn, which are not asked for now", ["random+direct"], r, ["iid"], [5, 10], 2, 0),
+        ("pds+knn had other options", [two[0], Pair(two[1], "pds", "knn", **few_options)], r, ["iid"], [5, 10], 2, 0),
+        ("it has the splits iid, which", two, r, ["top10"], [5, 10], 2, 0),
+        ("it has the anchors 5, which", two, r, ["iid"], [10], 2, 0),
+        ("it has 2 runs, not 1", two, r, ["iid"], [5, 10], 1, 0),
+        ("it has another seed", two, r, ["iid"], [5, 10], 2, 1),
+        ("the answers to benchmark, or who the targets are, were others", two, other, ["iid"], [5, 10], 2, 0),
+        ("it has the benchmarks benchmark, which", two, {"arc": r}, ["iid"], [5, 10], 2, 0),
+        ("who the targets are, were others", two, r, [Split(np.arange(30), np.arange(30, 40), "iid")], [5, 10], 2, 0),
+    ):  # fmt: skip
+        with pytest.raises(DiscoError, match=f"holds another study: .*{re.escape(said)}"):
+            study(methods, answers, splits, counts, runs, seed, out=out)
+        assert (out / "predictions.parquet").read_bytes() == kept
+    assert study(two, r, ["iid"], [5, 10], 2, 0, out=out).table.equals(first, null_equal=True)
+    made = {p: p.stat().st_mtime_ns for p in (out / "parts").iterdir()}
+    more = study([*two, "uniform+direct"], r, ["iid", "top10"], [5, 10, 20], 3, 0, out=out).table
+    assert {p: p.stat().st_mtime_ns for p in made} == made
+    assert len(more.join(first, on=["method", "split", "run", "n_anchors", "model", "estimate"])) == len(first)
+    graded = population(40, 80, graded=True)
+    assert (out / "calibration.parquet").is_file()
+    fresh = study(["random+direct"], graded, "iid", [5], 1, 0)
+    replaced = study(["random+direct"], graded, "iid", [5], 1, 0, out=out, overwrite=True)
+    assert replaced.table.equals(fresh.table, null_equal=True)
+    assert not (out / "calibration.parquet").exists()
+
+
+def test_a_method_that_was_edited_is_made_again(r, tmp_path):
+    def made(shift):
+        return Pair("mine", lambda responses, n, rng: de.select.every_kth(responses, n + 0 * shift, rng), "direct")
+
+    study([made(1)], r, "iid", [5], 1, 0, out=tmp_path)
+    study([made(2)], r, "iid", [5], 1, 0, out=tmp_path)
+    assert len(list((tmp_path / "parts").iterdir())) == 2
 
 
 def test_ssepy_by_a_slow_loop():
@@ -390,5 +466,5 @@ def test_other_responses_of_the_same_names_and_scores_are_not_taken_up(r, tmp_pa
     about = {k: getattr(r.items, k) for k in ("weight", "n_choices", "label")}
     other = Responses(r.models, Items(r.items.ids, subtask=["x"] * r.n_items, **about), r.correct, r.probs)
     before = len(list((tmp_path / "out" / "parts").iterdir()))
-    study(METHODS, other, "iid", [5], 1, 0, out=tmp_path / "out")
+    study(METHODS, other, "iid", [5], 1, 0, out=tmp_path / "out", overwrite=True)
     assert len(list((tmp_path / "out" / "parts").iterdir())) > before

@@ -71,7 +71,7 @@ def _task_folder(c: Condensation, out: Path | None, tasks_path: Path | None, mor
 def _table(c: Condensation, form: str, more: int) -> None:
     known = c.anchors.criterion == c.anchors.criterion  # NaN where chance chose
     criterion = [v if k else None for v, k in zip(c.anchors.criterion.tolist(), known, strict=True)]
-    columns = (c.anchors.ids.tolist(), c.items.subtask.tolist(), c.anchors.weights.tolist(), criterion)
+    columns = (c.anchors.ids.tolist(), c.items.subtask.tolist(), c.anchors.weights.round(12).tolist(), criterion)
     names = ("id", "subtask", "weight", "criterion")
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     further = c.asked(more).pick(slice(len(rows), None))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ..errors import DiscoError
+from ..errors import DiscoError, some
 
 if TYPE_CHECKING:
     from ..axes import Array
@@ -88,8 +88,14 @@ def open_parts(answers: list[Path], asked: Array) -> list[tuple[Path, Responses]
     for file in answers:
         start = f"{store_name(str(file))}/"  # several benchmarks that shared names of items were condensed together
         own = [name.removeprefix(start) for name in asked.tolist() if name.startswith(start)]
-        responses = open_answers(file, items=np.array([*asked.tolist(), *own], dtype=str))
+        bare = [name.partition("/")[2] for name in asked.tolist() if "/" in name]
+        responses = open_answers(file, items=np.array([*asked.tolist(), *own, *bare], dtype=str))
         mine = np.isin(responses.items.ids, asked)
+        if not own and bare and not mine.any() and len(known := np.intersect1d(responses.items.ids, bare)):
+            raise DiscoError(
+                f"'{file}' calls items {some(known)}, the condensation {some(asked)}: give the items these names or, "
+                "where several benchmarks were condensed together, the file that of its benchmark (the part before /)"
+            )
         if own and not mine.any():
             responses = behind(start[:-1], responses.pick(items=np.isin(responses.items.ids, own)))
             mine = np.isin(responses.items.ids, asked)

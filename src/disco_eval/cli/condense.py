@@ -180,6 +180,10 @@ def _read(stores: list[str], sources: Path | None, cost: str | None) -> tuple[Re
 
 def _tell_left_out(parts: dict[str, Responses], joined: Responses) -> None:
     """Say what several benchmarks lose by being put together."""
+    if len(parts) > 1:
+        own = [f"{name} ({len(r.items.subtasks)})" for name, r in parts.items() if len(r.items.subtasks) > 1]
+        lost = f", and subtasks of their own are not estimated: {', '.join(own)}" if own else ""
+        say(f"The overall score is the mean over {len(parts)} benchmarks that count the same{lost}")
     everyone = set[str]().union(*(r.models.ids.tolist() for r in parts.values()))
     if (left := len(everyone) - joined.n_models) > 0:
         say(f"{left} of {len(everyone)} models answered some of the benchmarks only and are left out")
@@ -213,8 +217,8 @@ def _record(c: Condensation, out: Path) -> dict[str, Any]:
         "flags": list(c.source_flags),
         "n_reserve": 0 if c.reserve is None else len(c.reserve),
         "subtasks": [
-            {"name": name, "mae_pp": 100 * float(abs(v.subtask_error[:, k]).mean())}
-            for k, name in enumerate(c.subtask_names)
+            {"name": name, "mae_pp": 100 * mae}
+            for name, mae in zip(c.subtask_names, c.subtask_mae.tolist(), strict=True)
         ],
         "curve": [{"n_sources": row[0], "mae_pp": 100 * row[1], "se_pp": 100 * row[2]} for row in v.curve.tolist()],
         "cost": c.provenance.get("cost"),
@@ -233,7 +237,7 @@ def _print(c: Condensation, out: Path) -> None:
         "items."
     )
     if c.subtask_names:
-        own = abs(v.subtask_error).mean(axis=0)
+        own = c.subtask_mae
         print(
             f"{len(own)} subtasks are estimated too, each to {100 * own.min():.1f} to {100 * own.max():.1f} points on "
             "average."
@@ -254,8 +258,8 @@ def _print(c: Condensation, out: Path) -> None:
     if (cost := c.provenance.get("cost")) is not None:
         share = cost["anchors"] / cost["all"] if cost["all"] else 0.0
         print(
-            f"The anchors cost {_sum(cost['anchors'])} of {_sum(cost['all'])}, {100 * share:.2g} %; as many random "
-            f"items would cost {_sum(cost['all'] * len(c.anchors) / c.provenance['n_items'])}."
+            f"The anchors cost {_sum(cost['anchors'])} of {_sum(cost['all'])}, {100 * share:.2g} %, as much as "
+            f"{share * c.provenance['n_items']:.0f} random items."
         )
     for flag in c.source_flags:
         print(f"{flag}: {FLAGS[flag]}.")

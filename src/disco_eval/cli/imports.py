@@ -90,7 +90,13 @@ def table(
         if not ours or not theirs:
             raise DiscoError(f"--column takes OURS=THEIRS, such as item=question_id, not '{pair}'")
     columns = {ours: theirs for ours, _, theirs in pairs}
+    if add and leave_out == "items":
+        raise DiscoError("a store holds one set of items, so none can be left out with --add: --leave-out models")
     responses = read_table(source, columns, leave_out=leave_out)
+    if all(i.endswith(".0") for i in responses.items.ids.tolist()):
+        say(
+            f"Items are called {some(responses.items.ids)}: were these whole numbers before a program made them others?"
+        )
     for which, names in responses.provenance.get("left_out", {}).items():
         say(f"{which} left out as incomplete ({len(names)}): {some(names)}")
     _write(responses, out, overwrite, as_json, float16, add)
@@ -297,6 +303,21 @@ def _added(responses: Responses, out: Path, overwrite: bool, float16: bool) -> R
     new = ~np.isin(responses.models.ids, there.models.ids)
     if n := int((~new).sum()):
         say(f"{n} models are in '{out}' already and are skipped: {some(responses.models.ids[~new])}")
+        _tell_changed(responses.pick(models=np.flatnonzero(~new)), there, out)
     if new.any():
         append_models(responses.pick(models=np.flatnonzero(new)), out)
     return open_responses(out)
+
+
+def _tell_changed(skipped: Responses, there: Responses, out: Path) -> None:
+    """Say which of the models that are in the store already answer otherwise now."""
+    import numpy as np
+
+    both = np.intersect1d(skipped.items.ids, there.items.ids)
+    known = there.pick(models=there.models.positions(skipped.models.ids)).align(both).grades()
+    other = (np.abs(known - skipped.align(both).grades()) > 1e-6).any(axis=1)
+    if other.any():
+        say(
+            f"{other.sum()} of them have other answers now, which are not taken: {some(skipped.models.ids[other])}. To "
+            f"replace them, import all again with --overwrite"
+        )

@@ -52,7 +52,7 @@ def page(
 @app.command("tables", epilog="Example: **disco report tables study**")
 def tables(study: Study, out: Out = None, as_json: Json = False) -> None:
     """Write a study's tables as markdown and LaTeX in the paper's layout, and all numbers as CSV."""
-    from ..report.tables import write_tables
+    from ..report.tables import spread_words, write_tables
     from ..studies import read_predictions
 
     predictions = read_predictions(study)
@@ -60,6 +60,7 @@ def tables(study: Study, out: Out = None, as_json: Json = False) -> None:
     if as_json:
         print_json({"files": [str(f) for f in written], "summary": predictions.summary().to_dicts()})
         return
+    print(f"{study}: {spread_words(predictions) or 'one run'}\n")
     print_study(predictions)
     print(f"Written: {', '.join(str(f) for f in written)}")
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import DiscoError
-from .common import Json, Memory, Scheduler, Seed, keep, print_json, print_study, progress, say, store_name
+from .common import Json, Memory, Overwrite, Scheduler, Seed, keep, print_json, print_study, progress, say, store_name
 
 
 def study(
@@ -16,14 +16,18 @@ def study(
         list[str],
         typer.Argument(help="Full answers, one benchmark each: stores (folders or URLs), npz files or tables."),
     ],
-    out: Annotated[Path, typer.Option("--out", help="The study's folder; one that was stopped there goes on.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", help="The study's folder; one that was stopped, or now asks for more, goes on there."),
+    ],
     methods: Annotated[
         str,
         typer.Option(
             "--methods",
             help="Preset (table1, beyond, vision, compression, model_split, stratification, n_sources, reduction, "
             "prediction, bootstrap, performance, calibration, rank_quality, committee) or names such as "
-            "pds+forest,random+direct,default.",
+            "pds+forest,random+direct,default. default is all of 'disco condense', with intervals; auto+auto its "
+            "selection and prediction alone, without.",
         ),
     ] = "table1",
     split: Annotated[
@@ -38,7 +42,15 @@ def study(
         str | None,
         typer.Option("--anchors", help="Numbers of anchors, such as 10,30,60,100. A preset's own, else 100."),
     ] = None,
-    runs: Annotated[int, typer.Option("--runs", help="How often everything random is drawn anew.", min=1)] = 5,
+    runs: Annotated[
+        int,
+        typer.Option(
+            "--runs",
+            help="How often everything random is drawn anew: anchors, fits, and the targets of the splits "
+            "random, bootstrap, family and base. The other splits have the same targets in every run.",
+            min=1,
+        ),
+    ] = 5,
     jobs: Annotated[int, typer.Option("--jobs", help="Processes side by side; the result is the same.", min=1)] = 1,
     committee: Annotated[
         int | None, typer.Option("--committee", help="Source models asked for disagreement in presets; all by default.")
@@ -55,6 +67,7 @@ def study(
     memory: Memory = None,
     scheduler: Scheduler = None,
     seed: Seed = 0,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Compare methods, splits and numbers of anchors over several runs; write one long table.
@@ -68,6 +81,8 @@ def study(
     import numpy as np
 
     from ..io import open_answers
+    from ..report.figures import remove_figures
+    from ..report.tables import remove_tables, spread_words
     from ..resources import limited, on_cluster
     from ..studies.plans import split_plans
     from ..studies.presets import metabench_times, request
@@ -89,12 +104,15 @@ def study(
     with limited(memory), on_cluster(scheduler), progress() as tell:
         predictions = run(
             asked.methods, responses, asked.splits, asked.n_anchors, runs, seed,
-            out=out, jobs=jobs, cutoff=cutoff, times=times, progress=tell,
+            out=out, jobs=jobs, cutoff=cutoff, times=times, overwrite=overwrite, progress=tell,
         )  # fmt: skip
+    if overwrite:
+        remove_tables(out / "tables")
+        remove_figures(out / "figures")
     keep(out, "study", title=out.name)
     if as_json:
         print_json({"out": str(out), "summary": predictions.summary().to_dicts()})
         return
-    print(f"{out}: mean ± standard deviation over {runs} runs\n")
+    print(f"{out}: {spread_words(predictions) or 'one run'}\n")
     print_study(predictions)
     print(f"Report: {out / 'report.html'}. Next: disco report tables {out}; disco report figures {out}")

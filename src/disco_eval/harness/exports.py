@@ -6,6 +6,8 @@ import datetime
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import __version__
 from ..condensation import Condensation, Estimate
 from ..errors import DiscoError
@@ -42,11 +44,11 @@ def model_index(c: Condensation, estimates: Sequence[Estimate], dataset: str, ta
             "name": e.model,
             "results": [
                 {
-                    "task": {"type": "text-generation"},
+                    "task": {"type": "text-generation" if _of_text(c) else "other"},
                     "dataset": {"name": c.benchmark, "type": dataset, "config": task},
                     "metrics": [
                         {
-                            "type": "accuracy",
+                            "type": "accuracy" if np.isin(c.sources.grades(), (0, 1)).all() else "score",
                             "value": round(100 * e.score, 2),
                             "name": f"DISCO estimate from {len(c.anchors)} items",
                             "args": {
@@ -105,7 +107,7 @@ def _eee_result(c: Condensation, e: Estimate, dataset: str, task: str) -> dict[s
                     "lower": e.low,
                     "upper": e.high,
                     "confidence_level": e.level,
-                    "method": "errors of the same procedure on source models left out",
+                    "method": _method(e),
                 },
                 "num_samples": len(c.anchors),
             },
@@ -118,6 +120,20 @@ FORMATS: dict[str, Callable[[Condensation, Sequence[Estimate], str, str], list[d
     "model-index": model_index,
     "every-eval-ever": every_eval_ever,
 }
+
+
+def _method(e: Estimate) -> str:
+    """What the interval of an estimate rests on."""
+    if e.more:
+        return f"standard error of the anchors and {e.more} further items as a random sample of the benchmark"
+    if "outside-range" in e.flags:
+        return "standard error of the anchors as a random sample of the benchmark"
+    return "errors of the same procedure on source models left out"
+
+
+def _of_text(c: Condensation) -> bool:
+    """Whether the sources are language models, as far as one can tell: those that a harness for these ran."""
+    return str((c.provenance.get("responses") or {}).get("harness", "timm")) != "timm"
 
 
 def _note(c: Condensation, e: Estimate) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..condensation import Condensation
-from ..errors import DiscoError
+from ..errors import DiscoError, some
 from ..files import new_folder
 from ..responses import Items
 from .prompts import AnchorTask, Settings, anchor_tasks, documents_of
@@ -58,12 +58,16 @@ def samples_file(condensation: Condensation, more: int = 0) -> tuple[str, str]:
 def inspect_ids(condensation: Condensation, more: int = 0) -> str:
     """Sample ids for ``inspect eval --sample-id``, comma-separated; ``TASK:ID`` where the anchors are of several tasks.
 
-    Two tasks may have a sample of the same id, and a bare id would run both.
+    Two tasks may have a sample of the same id, and a bare id would run both. Raises DiscoError where names hold commas,
+    at which Inspect would cut them, or tasks colons.
     """
     asked = condensation.asked(more)
     tasks = asked.subtask.tolist()
     ids = [item.removeprefix(f"{task}/") for item, task in zip(asked.ids.tolist(), tasks, strict=True)]
     several = len(set(tasks)) > 1
+    odd = [i for i in ids if "," in i] + [task for task in tasks if several and set(task) & set(",:")]
+    if odd:
+        raise DiscoError(f"Inspect parts sample ids at commas and tasks at colons, so it cannot be given {some(odd)}")
     return ",".join(f"{task}:{i}" if several else i for i, task in zip(ids, tasks, strict=True))
 
 

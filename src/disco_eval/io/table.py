@@ -368,7 +368,8 @@ def _constant(frame: pl.DataFrame, axis: str, name: str, path: str) -> Array | N
     several = each.filter(pl.col("#").list.len() > 1)
     if len(several):
         row = several.row(0)
-        raise ValidationError(f"{axis} '{row[0]}' has several values of {name}: {some(row[1])}")
+        mean = "; give it one, such as the mean over models" if numeric and axis == "item" else ""
+        raise ValidationError(f"{axis} '{row[0]}' has several values of {name}: {some(row[1])}{mean}")
     return np.array(each["#"].list.first().to_list(), dtype=np.float64 if numeric else str)
 
 

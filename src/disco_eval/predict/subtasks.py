@@ -1,65 +1,149 @@
-"""Scores of subtasks: what the overall score says about each, and what the anchors add."""
+"""Scores of subtasks: what was answered of each, and what the overall score and all anchors say of the rest."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..responses import Responses
+from ..responses import Items, Responses
 
 Array = NDArray[Any]
 
+KNOWN = 1e-9  # share of a subtask below which nothing of it is left to estimate
+LEAST_DOUBT = 0.1  # of the squared error of what is left, that comes from the model and not from its few items
+_TINY = 1e-12
 PENALTIES = np.logspace(-1, 4, 11)  # in mean squared singular values of the answers
 FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class SubtaskModel:
-    """Every subtask's score as a line in the overall score plus what the answers to the anchors say beyond it.
+    """Every subtask's score: its own anchors count for what they are of it, and the rest of it is predicted.
 
-    The second part is a ridge regression of what the lines leave over, with one penalty for all subtasks, found by
-    leaving out groups of source models. Where a hundred anchors say nothing about a subtask it is near zero and the
-    line is all that is claimed. Both parts are linear with equal weights for all subtasks, so the subtasks' estimates
-    average to the overall one (before they are cut to [0, 1]).
+    The rest is a line in the overall score plus what the answers to all anchors say beyond that, a ridge regression of
+    what the lines leave over, with one penalty for all subtasks, found by leaving out groups of source models. Where a
+    hundred anchors say nothing about a subtask it is near zero and the line is all that is claimed.
 
     Attributes
     ----------
     line : (2, n_subtasks) intercept and slope. centre : (p,) mean answers. weights : (p, n_subtasks).
+    total : (n_subtasks,) weight of all items of each subtask; 0 where they count for nothing, and in formats before 12,
+        which predicted subtasks whole.
     """
 
     line: Array
     centre: Array
     weights: Array
+    total: Array
 
     @classmethod
-    def fit(cls, known: Responses, subtask_scores: Array, scores: Array, groups: Array) -> SubtaskModel:
-        """From source models' answers to the anchors, their ``subtask_scores`` (n, S) and ``scores`` (n,).
+    def fit(cls, source: Responses, at: Array, groups: Array) -> SubtaskModel:
+        """From source models' answers, with the anchors at the positions ``at`` (n_anchors,).
 
         ``groups`` (n,) names models that are left out together when the penalty is chosen.
         """
+        known, scores, names = source.pick(items=at), source.scores(), source.items.subtasks
+        total = np.bincount(_member(source.items, names), source.items.weight, len(names))
+        left_over = source.subtask_scores() - known.grades() @ parts_of(known.items, names, total)
         X = _answers(known)
-        line = _line(scores, subtask_scores)
-        rest = subtask_scores - line[0] - scores[:, None] * line[1]
+        line = _line(scores, left_over)
+        rest = left_over - line[0] - scores[:, None] * line[1]
         penalty = _best_penalty(X, rest, groups)
         centre = X.mean(axis=0)
-        return cls(line, centre, _ridge(X - centre, rest, PENALTIES[[penalty]])[0])
+        return cls(line, centre, _ridge(X - centre, rest, PENALTIES[[penalty]])[0], total)
 
     @classmethod
     def shapes(cls) -> dict[str, tuple[int | None, ...]]:
         """The shape of every array, None where it depends on the data."""
-        inner: dict[str, tuple[int | None, ...]] = {"line": (2, None), "centre": (None,)}
+        inner: dict[str, tuple[int | None, ...]] = {"line": (2, None), "centre": (None,), "total": (None,)}
         return {f.name: inner.get(f.name, (None, None)) for f in fields(cls)}
 
-    def predict(self, answers: Responses, scores: Array) -> Array:
-        """Subtask scores (n_models, n_subtasks) of models with these answers and estimated overall ``scores``."""
+    def predict(self, answers: Responses, scores: Array, parts: Array) -> Array:
+        """Subtask scores (n_models, n_subtasks) of models with these answers and estimated overall ``scores``.
+
+        ``parts`` (n_anchors, n_subtasks) is what the anchors are of each subtask (`parts_of`).
+        """
+        return np.asarray(answers.grades() @ parts + left_of(parts) * self.rest(answers, scores, parts))
+
+    def rest(self, answers: Responses, scores: Array, parts: Array) -> Array:
+        """The mean over what the anchors leave of each subtask, (n_models, n_subtasks); 0 where they leave nothing."""
         X = _answers(answers)
         if X.shape[1] != len(self.centre):  # grades alone, where the sources' probabilities were learned from
             X = np.concatenate([np.broadcast_to(self.centre[: answers.n_items], answers.correct.shape), X], axis=1)
         beyond = (X - self.centre) @ self.weights
-        return np.asarray(np.clip(self.line[0] + scores[:, None] * self.line[1] + beyond, 0.0, 1.0))
+        left = left_of(parts)
+        sums = self.line[0] + scores[:, None] * self.line[1] + beyond
+        return np.asarray(np.clip(np.divide(sums, left, out=np.zeros_like(sums), where=left > 0), 0.0, 1.0))
+
+
+def parts_of(items: Items, names: Sequence[str], total: Array) -> Array:
+    """What share of each subtask's score every item carries, (n_items, n_subtasks); ``total`` as in `SubtaskModel`."""
+    member = _member(items, names)
+    parts = np.zeros((len(items), len(names)))
+    parts[np.arange(len(items)), member] = items.weight / np.where(total > 0, total, np.inf)[member]
+    return parts
+
+
+def _member(items: Items, names: Sequence[str]) -> Array:
+    """Which of the subtasks every item is of, (n_items,)."""
+    at = {name: k for k, name in enumerate(names)}
+    return np.array([at[name] for name in items.subtask.tolist()], dtype=np.int64)
+
+
+def left_of(parts: Array) -> Array:
+    """What share of each subtask's score some items leave open, (n_subtasks,); ``parts`` as from `parts_of`."""
+    left = 1 - parts.sum(axis=0)
+    return np.asarray(np.where(left > KNOWN, left, 0.0))
+
+
+def agreeing(values: Array, scores: Array, total: Array, left: Array) -> Array:
+    """Subtask scores (n_models, n_subtasks) that average to the overall ``scores``; ``total`` as in `SubtaskModel`.
+
+    What they are off by is spread over what is ``left`` open (n_subtasks,) of each.
+    """
+    open_weight = float(total @ left)
+    if open_weight <= 0:
+        return values
+    off = scores * total.sum() - values @ total
+    return np.asarray(values + np.outer(off / open_weight, left))
+
+
+def informed(
+    rest: Array, usual: Array, error: Array, parts: Array, grades: Array, sources: Array
+) -> tuple[Array, Array]:
+    """What of each subtask is left when further items are answered: its mean, and its error against that before.
+
+    The predicted mean of what the anchors leave moves towards what the further items say, by how much of its error
+    comes from the prediction and how much from having few items.
+
+    Parameters
+    ----------
+    rest : (n_models, n_subtasks) predicted mean of what the anchors leave. usual : (n_subtasks,) that of the sources.
+    error : (n_models, n_subtasks) root mean square error to expect of such predictions.
+    parts : (n_anchors + n_further, n_subtasks) what anchors and further items are of each (`parts_of`).
+    grades, sources : (n_models or n_sources, n_further) grades on the further items.
+
+    Returns
+    -------
+    (n_models, n_subtasks) mean of what is left after these, and its error as a share of ``error``, likewise.
+    """
+    sources = np.ascontiguousarray(sources)  # sums that are the same to the last bit after loading
+    own = parts[len(parts) - grades.shape[1] :]
+    of, size, count = own.argmax(axis=1), own.sum(axis=0), (own > 0).sum(axis=0)
+    each = size / np.maximum(count, 1)
+    expected = np.clip(sources.mean(axis=0) + (rest - usual)[:, of], 0.0, 1.0)
+    away = (grades - expected) @ np.divide(own, size, out=np.zeros_like(own), where=size > 0)
+    noise = np.bincount(of, sources.var(axis=0) * (own.max(axis=1) > 0), len(size)) / np.maximum(count, 1)
+    before, after = left_of(parts[: len(parts) - len(own)]), left_of(parts)
+    square = np.maximum(error**2, _TINY)
+    doubt = np.maximum(square - noise * each / np.maximum(before, _TINY), LEAST_DOUBT * square)
+    gain = count * doubt / np.maximum(count * doubt + noise, _TINY)
+    still = doubt * (1 - gain) + (square - doubt) * before / np.maximum(after, _TINY)
+    return np.clip(rest + gain * away, 0.0, 1.0), np.sqrt(np.where(count > 0, still, square) / square)
 
 
 def _answers(answers: Responses) -> Array:

@@ -187,8 +187,8 @@ def coverage() -> Spec:
     )
 
 
-def curves(value: str, spread: str, title: str, methods: Sequence[str], counts: Sequence[int]) -> Spec:
-    """A number over numbers of anchors, a line for each method with its standard deviation."""
+def curves(value: str, spread: str | None, title: str, methods: Sequence[str], counts: Sequence[int]) -> Spec:
+    """A number over numbers of anchors, a line for each method with its standard deviation, where that is known."""
     by = {
         "color": {"field": "method", "type": "nominal", "sort": list(methods), "title": None},
         "shape": {
@@ -204,27 +204,26 @@ def curves(value: str, spread: str, title: str, methods: Sequence[str], counts: 
         "scale": {"type": "log", "nice": False, "padding": 12},
         "axis": {"values": list(counts), "format": "d", "grid": False},
     }
-    tip = _tip([("method", None), ("n_anchors", None), (value, ".3f"), (spread, ".3f")], False)
+    known = [] if spread is None else [spread]
+    tip = _tip([("method", None), ("n_anchors", None), (value, ".3f"), *((s, ".3f") for s in known)], False)
     y = {**_quantity(value, title), "scale": {"zero": value == "mae_pp"}}
     return _spec(
         340,
-        transform=[
-            {"calculate": f"datum.{value} - datum.{spread}", "as": "from"},
-            {"calculate": f"datum.{value} + datum.{spread}", "as": "to"},
-        ],
+        transform=[{"calculate": f"datum.{value} {sign} datum.{s}", "as": end}
+                   for s in known for sign, end in (("-", "from"), ("+", "to"))],
         encoding={"x": x, "color": by["color"]},
         layer=[
-            {
+            *({
                 "mark": {"type": "rule", "opacity": 0.5},
                 "encoding": {"y": {**y, "field": "from"}, "y2": {"field": "to"}},
-            },
+            } for _ in known),
             {"mark": {"type": "line", "strokeWidth": 1.8}, "encoding": {"y": y}},
             {
                 "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
                 "encoding": {"y": y, "shape": by["shape"], "tooltip": tip},
             },
         ],
-    )
+    )  # fmt: skip
 
 
 def costs(names: Sequence[str], unit: str) -> Spec:

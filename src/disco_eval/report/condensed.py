@@ -43,7 +43,7 @@ def condensation_page(c: Condensation, name: str) -> Page:
         [
             _trust(c),
             *([parts.coverage(inside, whom, len(v.truth))] if inside else []),
-            *subtasks.errors(c.subtask_names, v.subtask_error, _per_subtask(c), whom),
+            *subtasks.errors(c.subtask_names, c.subtask_mae, _per_subtask(c), whom),
             parts.anchors(c),
             *filter(None, [parts.cost(about)]),
         ],
@@ -127,7 +127,7 @@ def demo_page(path: Path, about: dict[str, Any]) -> Page:
             _demo_methods(predictions, found),
             parts.coverage(_held_out_coverage(c, unseen), "models never seen", n),
             *subtasks.estimated([(e["model"], e.get("subtasks", [])) for e in best]),
-            *subtasks.errors(c.subtask_names, off, _per_subtask(c), "models never seen"),
+            *subtasks.errors(c.subtask_names, np.abs(off).mean(axis=0), _per_subtask(c), "models never seen"),
             parts.anchors(c),
             *filter(None, [parts.cost(made)]),
         ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -74,6 +75,14 @@ def write_figures(
     return written
 
 
+def remove_figures(folder: Path) -> None:
+    """Remove the figures that `write_figures` wrote, known by their names."""
+    named = re.compile(rf"(scatter|ranks|curves|calibration)-.+\.({'|'.join(FORMATS)})")
+    for file in folder.iterdir() if folder.is_dir() else ():
+        if named.fullmatch(file.name):
+            file.unlink()
+
+
 def _save(figure: Figure, file: Path, kind: str) -> None:
     import matplotlib as mpl
 
@@ -116,7 +125,7 @@ def ranks(first: pl.DataFrame, width: float = WIDTHS["page"]) -> Figure:
 
 
 def curves(one: Predictions, width: float = WIDTHS["page"]) -> Figure:
-    """Error and rank agreement over numbers of anchors, mean ± standard deviation (Figures 5 and 10)."""
+    """Error and rank agreement over numbers of anchors, mean ± sample standard deviation (Figures 5 and 10)."""
     summary = one.summary()
     wide = width > WIDTHS["column"]
     figure = _figure(width, (2.8 if wide else 4.6) + 0.12 * summary["method"].n_unique() / (2 if wide else 1))
@@ -127,7 +136,7 @@ def curves(one: Predictions, width: float = WIDTHS["page"]) -> Figure:
             ax.errorbar(
                 part["n_anchors"].to_numpy(),
                 part[value].to_numpy(),
-                part[spread].to_numpy(),
+                part[spread].to_numpy() if part[spread].null_count() < len(part) else None,
                 label=_label(str(name)),
                 color=COLOURS[k % len(COLOURS)],
                 marker=MARKERS[k % len(MARKERS)],

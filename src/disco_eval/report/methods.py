@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import polars as pl
 
-from ..studies.predictions import Predictions
+from ..studies.predictions import KEYS, Predictions
 from . import charts, parts
 from .figures import first_run
 from .page import Data, Fact, Figure, Page, Section, Table, Value
 from .parts import Estimated
-from .tables import slug
+from .tables import same_words, slug, span, spread_words
 
 CURVES = 8  # lines that can be told apart
 SCATTERS = 6
+INLINE = 3  # benchmarks and splits whose best methods are named at the top
 _SUMMARY = (
     "benchmark",
     "split",
@@ -31,9 +33,10 @@ _SUMMARY = (
 
 def study_page(predictions: Predictions, name: str, *, command: str = "", created: str = "") -> Page:
     """Which method is how far off, on which benchmark and split."""
-    summary, table = predictions.summary(), predictions.table
-    best = summary.sort("mae_pp").row(0, named=True)
-    sections = [Section("errors", "Errors of all methods", (), (), [errors_table(predictions)])]
+    table = predictions.table
+    best = _best_of_each(predictions.summary())
+    shown = [errors_table(predictions)] if len(best) == 1 else [_best_table(best), errors_table(predictions)]
+    sections = [Section("errors", "Errors of all methods", (), (), shown)]
     for (benchmark, split), part in table.group_by(["benchmark", "split"], maintain_order=True):
         sections += _scene(Predictions(part), str(benchmark), str(split))
     covered = _coverage(table)
@@ -43,25 +46,18 @@ def study_page(predictions: Predictions, name: str, *, command: str = "", create
         )
     n_methods, benchmarks = table["method"].n_unique(), table["benchmark"].unique(maintain_order=True).to_list()
     where = ", ".join(b for b in benchmarks if b) or name
-    runs = int(summary["n_runs"].max())  # type: ignore[arg-type]
-    least, most = (int(n) for n in summary["n_models"].sort().to_numpy()[[0, -1]])
-    held_out = f"{most}" if least == most else f"{least} to {most}"
-    own = summary.filter(pl.col("method") == best["method"], pl.col("n_anchors") == best["n_anchors"])
-    most_apart = max(own["mae_sd"].to_list())
-    apart = f"± {most_apart:.2f} points" if runs > 1 else "One run"
-    spread = (
-        f"at most, between {runs} runs that draw everything anew." if runs > 1 else "tells no spread: take several."
-    )
+    held_out = span(predictions.targets_in_a_run())
     facts = [
         Fact("What was compared?", f"{n_methods} methods", f"on {where}; {held_out} models held out."),
-        Fact("How far off?", f"{best['mae_pp']:.2f} points", f"at best: {best['method']}{_where(best, benchmarks)}."),
-        Fact("How sure?", apart, spread),
-        Fact("What does it cost?", f"{best['n_anchors']:,} anchors", "for each model, with that method."),
+        Fact("How far off?", f"{span(best['mae_pp'], 2)} points", _at_best(best)),
+        _how_sure(predictions, best),
+        Fact("What does it cost?", f"{span(best['n_anchors'])} anchors",
+             f"for each model, with {'that method' if len(best) == 1 else 'those methods'}."),
     ]  # fmt: skip
     provenance = [
         ("Methods", ", ".join(table["method"].unique(maintain_order=True).to_list())),
         ("Splits", ", ".join(s or "given" for s in table["split"].unique(maintain_order=True).to_list())),
-        ("Runs", str(runs)),
+        ("Runs", span(predictions.summary()["n_runs"])),
         *([("Made", created)] if created else []),
     ]
     title = f"{n_methods} methods on {where}"
@@ -69,14 +65,66 @@ def study_page(predictions: Predictions, name: str, *, command: str = "", create
     return Page(title, lead, facts, sections, (), provenance, command, parts.MADE_BY)
 
 
+def _best_of_each(summary: pl.DataFrame) -> pl.DataFrame:
+    """The row of the smallest error of every benchmark and split: errors on other targets are no rivals."""
+    by_error = summary.sort("mae_pp", maintain_order=True)
+    best = by_error.group_by("benchmark", "split", maintain_order=True).first()
+    scenes = summary.select("benchmark", "split").unique(maintain_order=True)
+    return scenes.join(best, on=["benchmark", "split"], maintain_order="left").select(_SUMMARY)
+
+
+def _at_best(best: pl.DataFrame) -> str:
+    """Which method that is, split by split where there are few."""
+    rows = best.to_dicts()
+    if len(rows) == 1:
+        return f"at best: {rows[0]['method']}{_named(rows[0], best, ', ', 'split ')}."
+    if len(rows) > INLINE:
+        return f"with the best method of each of {len(rows)} benchmarks and splits, which are listed below."
+    each = [f"{_named(r, best)}: {r['method']}, {r['mae_pp']:.2f}" for r in rows]
+    return f"at best on {'; '.join(each)}."
+
+
+def _named(row: dict[str, Any], best: pl.DataFrame, before: str = "", split: str = "") -> str:
+    """Benchmark and split of a row, as far as they tell rows apart; a split that has a name always."""
+    words = [row["benchmark"]] if best["benchmark"].n_unique() > 1 else []
+    name = row["split"] or ("given" if best["split"].n_unique() > 1 else "")
+    words += [split + name] if name else []
+    return before + ", ".join(words) if words else ""
+
+
+def _how_sure(predictions: Predictions, best: pl.DataFrame) -> Fact:
+    """How far runs lie apart with these methods, and what that does not say."""
+    apart = best["mae_sd"].drop_nulls()
+    if not len(apart):
+        return Fact("How sure?", "One run", "tells no spread: take several.")
+    words = "" if len(best) == 1 else "at most, "
+    words += f"the sample standard deviation over {span(best['n_runs'])} runs"
+    same = same_words(predictions)
+    words += f" with other anchors and draws; {same}." if same else " that draw everything anew."
+    return Fact("How sure?", f"± {max(apart.to_list()):.2f} points", words)
+
+
+def _best_table(best: pl.DataFrame) -> Table:
+    rows: list[tuple[Value, ...]] = [tuple(parts.short(v) for v in row) for row in best.rows()]
+    return Table("Smallest error of each benchmark and split", Data("best", _SUMMARY, rows), hide=_alike(best))
+
+
 def errors_table(predictions: Predictions) -> Table:
-    """Error and rank agreement of every method, with standard deviations over runs."""
+    """Error and rank agreement of every method, with sample standard deviations over runs."""
     summary = predictions.summary().select(_SUMMARY)
     rows: list[tuple[Value, ...]] = [tuple(parts.short(v) for v in row) for row in summary.rows()]
+    note = ["Mean error: mean absolute error in points. Rank correlation: Spearman's."]
+    spread = spread_words(predictions)
+    note += [f"{spread[0].upper()}{spread[1:]}."] if spread else []
+    sizes = predictions.table.group_by(*KEYS, "run").len().group_by(KEYS).agg(pl.col("len").n_unique())
+    note += ["Models: targets in a run, on average, as runs differ."] if max(sizes["len"]) > 1 else []
+    return Table("Error of every method", Data("errors", _SUMMARY, rows), " ".join(note), hide=_alike(summary))
+
+
+def _alike(summary: pl.DataFrame) -> tuple[str, ...]:
+    """Columns that tell no rows apart, and spreads that one run does not have."""
     same = [c for c in ("benchmark", "split", "n_anchors", "n_runs", "n_models") if summary[c].n_unique() == 1]
-    one_run = ["mae_sd", "spearman_sd"] if int(summary["n_runs"].max()) == 1 else []  # type: ignore[arg-type]
-    note = "Mean error: mean absolute error in points. Rank correlation: Spearman's."
-    return Table("Error of every method", Data("errors", _SUMMARY, rows), note, hide=(*same, *one_run))
+    return (*same, *(c for c in ("mae_sd", "spearman_sd") if summary[c].null_count() == len(summary)))
 
 
 def _scene(one: Predictions, benchmark: str, split: str) -> Iterator[Section]:
@@ -108,11 +156,12 @@ def curve_figures(one: Predictions, name: str) -> list[Figure]:
         else ""
     )
     made = []
+    known = part["mae_sd"].null_count() < len(part)
     for value, spread, title, what in (
         ("mae_pp", "mae_sd", "Error", "mean absolute error (points)"),
         ("spearman", "spearman_sd", "Rank agreement", "Spearman's rank correlation"),
     ):
-        spec = charts.curves(value, spread, what, shown, counts)
+        spec = charts.curves(value, spread if known else None, what, shown, counts)
         alt = f"Lines of {what} over numbers of anchors for {len(shown)} methods."
         made.append(Figure(f"{value}-{name}", title, alt, spec, data, note))
     return made
@@ -152,8 +201,3 @@ def _coverage(table: pl.DataFrame) -> Data | None:
     width = (pl.col("high") - pl.col("low")).mean()
     found = known.group_by(keys, maintain_order=True).agg((100 * inside).alias("covered"), (100 * width).alias("width"))
     return Data("coverage", tuple(found.columns), [tuple(parts.short(v) for v in row) for row in found.rows()])
-
-
-def _where(best: dict[str, object], benchmarks: list[str]) -> str:
-    on = f" on {best['benchmark']}" if len(benchmarks) > 1 else ""
-    return f"{on}, split {best['split']}" if best["split"] else on

@@ -53,11 +53,11 @@ def _several(known: list[tuple[str, list[dict[str, Any]]]]) -> Figure:
     return Figure("subtask-heat", "Estimated scores (%)", alt, spec, data, note, canvas=scores.size > 3000)
 
 
-def errors(names: Sequence[str], error: Array, counts: Sequence[int], whom: str) -> list[Section]:
-    """How far off subtasks' estimates are: ``error`` is (n_models, n_subtasks) true minus estimated, in [0, 1]."""
-    if not len(names) or not error.size:
+def errors(names: Sequence[str], mae: Array, counts: Sequence[int], whom: str) -> list[Section]:
+    """How far off subtasks' estimates are: ``mae`` is (n_subtasks,) the mean absolute error, in [0, 1]."""
+    if not len(names) or not len(mae):
         return []
-    mae = 100 * np.abs(error).mean(axis=0)
+    mae = 100 * mae
     order = np.argsort(-mae, kind="stable")
     rows: list[tuple[Value, ...]] = [(names[k], round(float(mae[k]), 4), counts[k]) for k in order]
     data = Data("subtask-errors", ("subtask", "mae_pp", "n_anchors"), rows)

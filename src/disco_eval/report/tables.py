@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from ..errors import DiscoError, some
 from ..files import new_file
 from ..predict import PREDICTORS
 from ..select import SELECTORS
-from ..studies.predictions import Predictions
+from ..studies.predictions import KEYS, Predictions
 
 _SELECTIONS = {
     "random": "Random",
@@ -96,6 +97,7 @@ class Table:
     n_anchors: int
     benchmarks: tuple[str, ...]
     rows: tuple[Row, ...]
+    spread: str = ""  # what ± stands for, in words
 
 
 def tables(predictions: Predictions) -> list[Table]:
@@ -107,12 +109,39 @@ def tables(predictions: Predictions) -> list[Table]:
     summary = predictions.summary()
     out = []
     for (split,), part in summary.group_by("split", maintain_order=True):
+        spread = spread_words(Predictions(predictions.table.filter(pl.col("split") == split)))
         for n in _main_counts(part):
             own = [c for c in part["n_anchors"].unique().to_list() if _home(c, part) == n]
             at = part.filter(pl.col("n_anchors").is_in(own))
             benchmarks = tuple(dict.fromkeys(at["benchmark"]))
-            out.append(Table(str(split), n, benchmarks, _rows(at)))
+            out.append(Table(str(split), n, benchmarks, _rows(at), spread))
     return out
+
+
+def spread_words(predictions: Predictions) -> str:
+    """What ± stands for in a study's tables; empty with one run, which has none."""
+    runs = predictions.summary()["n_runs"]
+    if runs.max() == 1:
+        return ""
+    words = f"mean ± sample standard deviation over {span(runs)} runs"
+    same = same_words(predictions)
+    limits = f"{words}; {same}, so ± says what other anchors and other draws would change, not other targets"
+    return limits if same else words
+
+
+def same_words(predictions: Predictions) -> str:
+    """That all runs have the same targets, and with which splits where not with all; empty with none."""
+    same = predictions.same_targets()
+    every = {split or "given" for split in predictions.table["split"].unique()}
+    where = "" if set(same) == every else f" with split {', '.join(same)}"
+    return f"the target models are the same in all runs{where}" if same else ""
+
+
+def span(numbers: Iterable[float], digits: int = 0) -> str:
+    """The smallest and the largest of some numbers in words: ``4``, ``4 to 6``."""
+    values = sorted(numbers)
+    low, high = (f"{v:,.{digits}f}" for v in (values[0], values[-1]))
+    return low if low == high else f"{low} to {high}"
 
 
 def _main_counts(part: pl.DataFrame) -> list[int]:
@@ -167,7 +196,7 @@ def _approach(s: str, p: str) -> str:
 
 
 def markdown(table: Table) -> str:
-    """The table in markdown: MAE in percentage points and Spearman's rho, mean ± standard deviation over runs."""
+    """The table in markdown: MAE in percentage points and Spearman's rho, means over runs ± their spread."""
     head = ["Approach", "Selection", "Prediction"]
     for b in table.benchmarks:
         head += [f"{b} MAE".strip(), f"{b} rank".strip()]
@@ -179,8 +208,8 @@ def markdown(table: Table) -> str:
         for b in table.benchmarks:
             cells += [_pm(row, b, "mae", 2), _pm(row, b, "spearman", 3)]
         lines.append(_line(cells))
-    title = f"Split: {table.split or 'given'}; {table.n_anchors} anchors; MAE in percentage points, Spearman's rank."
-    return "\n".join([title, "", *lines]) + "\n"
+    title = f"Split: {table.split or 'given'}; {table.n_anchors} anchors; MAE in percentage points, Spearman's rank"
+    return "\n".join(["; ".join(w for w in (title, table.spread) if w) + ".", "", *lines]) + "\n"
 
 
 def cells(table: Table, benchmark: str) -> list[list[str]]:
@@ -200,7 +229,7 @@ def latex(table: Table) -> str:
     heads = " & ".join(rf"\multicolumn{{2}}{{c}}{{\textbf{{{_tex(b)}}}}}" for b in table.benchmarks)
     rules = "".join(rf"\cmidrule(lr){{{4 + 2 * k}-{5 + 2 * k}}}" for k in range(len(table.benchmarks)))
     lines = [
-        "% needs booktabs and multirow",
+        _TEX_BEGINS,
         rf"\begin{{tabular}}{{ccc|{'l' * width}}}",
         r"\toprule",
         rf"\textbf{{Approach}} & \textbf{{Selection}} & \textbf{{Prediction}} & {heads} \\",
@@ -219,6 +248,8 @@ def latex(table: Table) -> str:
                 cells += [_tex_cell(row, b, "mae", 2, best), _tex_cell(row, b, "spearman", 3, best)]
             lines.append(" & ".join(cells) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
+    if table.spread:
+        lines.append(f"% {table.spread}".replace("±", r"$\pm$"))
     for row in table.rows:
         counts = row.other_counts(table.n_anchors)
         if counts:
@@ -228,6 +259,8 @@ def latex(table: Table) -> str:
 
 def write_tables(predictions: Predictions, out: str | Path) -> list[Path]:
     """Write every table as ``.md`` and ``.tex``, and all numbers as ``summary.csv``; returns the files.
+
+    Tables of an older study that an earlier call left in the folder are removed, see `remove_tables`.
 
     Raises DiscoError where two splits would have the same file name.
     """
@@ -247,7 +280,20 @@ def write_tables(predictions: Predictions, out: str | Path) -> list[Path]:
             with new_file(file) as draft:
                 draft.write_text(text, encoding="utf-8")
             written.append(file)
+    remove_tables(folder, but=written)
     return written
+
+
+def remove_tables(folder: Path, but: Sequence[Path] = ()) -> None:
+    """Remove tables that `write_tables` wrote, known by their names and how they begin, ``but`` those."""
+    begins = {".md": "Split: ", ".tex": _TEX_BEGINS, ".csv": ",".join(KEYS)}
+    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if file in but or not _NAMED.fullmatch(file.name) or not file.is_file():
+            continue
+        with file.open(encoding="utf-8", errors="replace") as text:
+            ours = text.readline().startswith(begins[file.suffix])
+        if ours:
+            file.unlink()
 
 
 def slug(name: str) -> str:
@@ -259,7 +305,7 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(c.replace("|", r"\|") for c in cells) + " |"
 
 
-def _values(row: Row, benchmark: str, what: str) -> tuple[float, float] | None:
+def _values(row: Row, benchmark: str, what: str) -> tuple[float, float | None] | None:
     cell: dict[str, Any] | None = row.cells.get(benchmark)
     if cell is None:
         return None
@@ -272,7 +318,7 @@ def _pm(row: Row, benchmark: str, what: str, digits: int) -> str:
         return ""
     if values[0] != values[0]:
         return "undefined"
-    spread = f" ± {values[1]:.{digits}f}" if row.cells[benchmark]["n_runs"] > 1 else ""
+    spread = "" if values[1] is None else f" ± {values[1]:.{digits}f}"
     return f"{values[0]:.{digits}f}{spread}"
 
 
@@ -293,10 +339,12 @@ def _tex_cell(row: Row, benchmark: str, what: str, digits: int, best: dict[tuple
         return "" if values is None else "--"
     text = f"{values[0]:.{digits}f}"
     shown = rf"\textbf{{{text}}}" if text == best[(benchmark, what)] else text
-    spread = rf" $\pm$ {values[1]:.{digits}f}" if row.cells[benchmark]["n_runs"] > 1 else ""
+    spread = "" if values[1] is None else rf" $\pm$ {values[1]:.{digits}f}"
     return shown + spread
 
 
+_NAMED = re.compile(r"summary\.csv|table-.+-\d+\.(md|tex)")
+_TEX_BEGINS = "% needs booktabs and multirow"
 _TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _TEX |= {c: "\\" + c for c in "&%_#${}"}
 

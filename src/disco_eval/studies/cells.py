@@ -27,6 +27,7 @@ from .predictions import SCHEMA
 from .sealed import is_whole, write_sealed
 
 Array = NDArray[Any]
+_ROOM = 0.5  # beyond [0, 1], which a regression may leave; further out is another unit
 _IN_MEMORY = 2**28  # bytes of answers that a study holds in memory instead of reading them again and again
 
 
@@ -139,14 +140,7 @@ def _predict(unit: Unit, m: Method, source: Responses, target: Responses) -> pl.
     else:
         scores = m.estimate(source, target, unit.n_anchors, draw)
     took = time.perf_counter() - began
-    low = high = None
-    if isinstance(scores, tuple):
-        scores, low, high = scores
-    scores = np.asarray(scores, dtype=np.float64)
-    if scores.shape != (target.n_models,) or not np.isfinite(scores).all():
-        raise ValidationError(
-            f"method '{m.name}' gave scores of shape {scores.shape}, expected {target.n_models} numbers"
-        )
+    scores, low, high = _checked(m.name, scores, target.models.ids.tolist())
     n = target.n_models
     columns = {
         "benchmark": [scene.benchmark] * n,
@@ -164,6 +158,50 @@ def _predict(unit: Unit, m: Method, source: Responses, target: Responses) -> pl.
         "predict_s": [took] * n,
     }
     return pl.DataFrame(columns, schema_overrides={k: v for k, v in SCHEMA.items() if k in columns})
+
+
+def _checked(name: str, given: Any, models: list[str]) -> tuple[Array, Array | None, Array | None]:
+    """A method's scores, clipped to [0, 1], with what it gave as low and high; ValidationError for other units."""
+    if isinstance(given, tuple) and len(given) != 3:
+        raise ValidationError(
+            f"method '{name}' gave a tuple of {len(given)}, expected scores or the triple (scores, low, high)"
+        )
+    scores, low, high = given if isinstance(given, tuple) else (given, None, None)
+    scores = _numbers(name, "score", scores, models)
+    strange = np.flatnonzero((scores < -_ROOM) | (scores > 1 + _ROOM))
+    if len(strange):
+        k = strange[0]
+        raise ValidationError(
+            f"method '{name}' gave {scores[k]:.6g} as the score of '{models[k]}'{_others(strange)}; "
+            "scores are in [0, 1]; divide percent by 100"
+        )
+    low, high = (
+        None if ends is None else _numbers(name, what, ends, models) for what, ends in (("low", low), ("high", high))
+    )
+    return np.clip(scores, 0.0, 1.0), low, high
+
+
+def _numbers(name: str, what: str, given: Any, models: list[str]) -> Array:
+    """One finite number for each model, (n_models,)."""
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as e:
+        raise ValidationError(f"method '{name}' gave a {what} that is no number for each model ({e})") from None
+    if values.shape != (len(models),):
+        raise ValidationError(
+            f"method '{name}' gave a {what} of shape {values.shape}, expected ({len(models)},): one for each target"
+        )
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if len(wrong):
+        raise ValidationError(
+            f"method '{name}' gave {values[wrong[0]]} as the {what} of '{models[wrong[0]]}'{_others(wrong)}; "
+            "every target needs a finite number"
+        )
+    return values
+
+
+def _others(which: Array) -> str:
+    return f" and the like for {len(which) - 1} more" if len(which) > 1 else ""
 
 
 _SOURCES: OrderedDict[tuple[str, str], tuple[Responses, Responses]] = OrderedDict()  # a process's own, the last few

@@ -50,7 +50,10 @@ def calibration(responses: Responses, n_bins: int = N_BINS) -> tuple[Array, Arra
 
 
 def write_calibration(responses: Mapping[str, Responses], out: str | Path) -> None:
-    """Keep every model's calibration beside a study's predictions; benchmarks of grades have none."""
+    """Keep every model's calibration beside a study's predictions; benchmarks of grades have none.
+
+    That of a study that stood there before is removed.
+    """
     tables = []
     for name, r in responses.items():
         if r.probs is not None:
@@ -59,6 +62,8 @@ def write_calibration(responses: Mapping[str, Responses], out: str | Path) -> No
             tables.append(pl.DataFrame({"benchmark": [name] * r.n_models, **columns}))
     if tables:
         write_sealed(pl.concat(tables), Path(out) / FILE)
+    else:
+        (Path(out) / FILE).unlink(missing_ok=True)
 
 
 def errors_by_calibration(predictions: Predictions, folder: str | Path) -> pl.DataFrame:

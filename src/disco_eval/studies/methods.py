@@ -29,8 +29,7 @@ class Method(Protocol):
     """Anything a study can run: a name, and scores of target models from source models.
 
     ``target`` holds the targets' answers to all items, so that a method may choose items for each model; looking at
-    more than ``n_anchors`` of them would be cheating, and only the method can know. Return scores (n_targets,), or a
-    triple (scores, low, high).
+    more than ``n_anchors`` of them would be cheating, and only the method can know.
     """
 
     @property
@@ -38,7 +37,13 @@ class Method(Protocol):
 
     def estimate(
         self, source: Responses, target: Responses, n_anchors: int, rng: np.random.Generator
-    ) -> Array | tuple[Array, Array, Array]: ...
+    ) -> Array | tuple[Array, Array, Array]:
+        """Scores (n_targets,) in [0, 1], or a triple (scores, low, high) of such arrays, of finite numbers.
+
+        A study clips scores a little outside, such as a regression's 1.02, to [0, 1]. It refuses those below -0.5 or
+        above 1.5, which are of another unit: divide percent by 100.
+        """
+        ...
 
 
 @dataclass(frozen=True)

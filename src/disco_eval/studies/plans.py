@@ -17,7 +17,10 @@ Draw = Callable[[Responses, np.random.Generator], Split]
 
 @dataclass(frozen=True)
 class SplitPlan:
-    """A way to split, drawn once for every run. ``name`` is what the table's column ``split`` holds."""
+    """A way to split, called once for every run; one that draws nothing gives every run the same targets.
+
+    ``name`` is what the table's column ``split`` holds.
+    """
 
     name: str
     draw: Draw

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ..errors import DiscoError, FormatError, ValidationError, some
 from ..io.frames import read_frame
@@ -28,6 +29,15 @@ SCHEMA: dict[str, Any] = {
     "low": pl.Float64,
     "high": pl.Float64,
     "seconds": pl.Float64,
+}
+_SUMMARY: dict[str, Any] = {
+    **{name: SCHEMA[name] for name in KEYS},
+    "n_runs": pl.Int64,
+    "n_models": pl.Int64,
+    "mae_pp": pl.Float64,
+    "mae_sd": pl.Float64,
+    "spearman": pl.Float64,
+    "spearman_sd": pl.Float64,
 }
 NEEDED = ("method", "run", "n_anchors", "model", "truth", "estimate")
 
@@ -54,9 +64,11 @@ class Predictions:
     def summary(self) -> pl.DataFrame:
         """Errors and rank agreement for each benchmark, split, method and number of anchors.
 
-        Columns: the keys, n_runs, n_models (targets in a run), mae_pp (mean absolute error in percentage points) and
-        spearman, means over runs, with mae_sd and spearman_sd, standard deviations over runs (population, as numpy's).
-        Spearman is NaN where a run's estimates are all equal. Rows in order of first appearance.
+        Columns: the keys, n_runs, n_models (targets in a run, their mean over runs rounded), mae_pp (mean absolute
+        error in percentage points) and spearman, means over runs, with mae_sd and spearman_sd, sample standard
+        deviations over runs (n - 1), null with a single run. Where the targets are the same in all runs (see
+        `same_targets`), they say what other anchors and other draws change, not what other targets would. Spearman is
+        NaN where a run's estimates are all equal. Rows in order of first appearance.
         """
         rows = []
         for key, part in self.table.group_by(KEYS, maintain_order=True):
@@ -64,10 +76,30 @@ class Predictions:
             pairs = [(r["truth"].to_numpy(), r["estimate"].to_numpy()) for r in runs]
             mae = np.array([mae_pp(t, e) for t, e in pairs])
             rho = np.array([spearman(t, e) for t, e in pairs])
-            values = [len(runs), len(runs[0]), mae.mean(), mae.std(), rho.mean(), rho.std()]
-            rows.append([*key, *map(_plain, values)])
-        names = [*KEYS, "n_runs", "n_models", "mae_pp", "mae_sd", "spearman", "spearman_sd"]
-        return pl.DataFrame(rows, schema=names, orient="row")
+            size = round(len(part) / len(runs))
+            rows.append([*key, len(runs), size, float(mae.mean()), _spread(mae), float(rho.mean()), _spread(rho)])
+        return pl.DataFrame(rows, schema=_SUMMARY, orient="row")
+
+    def targets_in_a_run(self) -> tuple[int, int]:
+        """The fewest and the most target models that a method had in a run."""
+        sizes = self.table.group_by(*KEYS, "run").len()["len"]
+        return int(sizes.min()), int(sizes.max())  # type: ignore[arg-type]
+
+    def same_targets(self) -> list[str]:
+        """Splits whose target models are the same in all of several runs, in order of first appearance.
+
+        A split that has the same targets on some benchmarks only is named with these: ``"family (arc)"``.
+        """
+        seen = self.table.select("split", "benchmark", "run", "model").unique(maintain_order=True)
+        same: dict[str, dict[str, bool]] = {}
+        for (split, benchmark), part in seen.group_by("split", "benchmark", maintain_order=True):
+            runs = [frozenset(r["model"].to_list()) for _, r in part.group_by("run")]
+            same.setdefault(str(split), {})[str(benchmark)] = len(runs) > 1 and len(set(runs)) == 1
+        found = []
+        for split, on in same.items():
+            names = [benchmark for benchmark, fixed in on.items() if fixed]
+            found += [split or "given"] if all(on.values()) else [f"{split or 'given'} ({b})" for b in names]
+        return found
 
     def save(self, path: str | Path) -> None:
         """Write ``predictions.parquet`` into a folder, whole or not at all."""
@@ -132,5 +164,6 @@ def _check(table: pl.DataFrame, whose: str) -> None:
         raise ValidationError(f"{whose} has a model twice in one run of a method")
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+def _spread(of_runs: NDArray[Any]) -> float | None:
+    """Sample standard deviation of one number for each run, (n_runs,); one run tells none."""
+    return float(of_runs.std(ddof=1)) if len(of_runs) > 1 else None

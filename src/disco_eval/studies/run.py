@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from .. import __version__
-from ..errors import FormatError, ValidationError
+from ..errors import DiscoError, FormatError, ValidationError, some
 from ..files import new_file, only_local, tidy_inside
 from ..numerics.rng import Seed
 from ..resources import Here, limited, memory_bound, workers
@@ -61,9 +62,13 @@ def study(
     benchmark: str = "benchmark",
     cutoff: str | None = None,
     times: bool = False,
+    overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Predictions:
     """Compare methods the way the paper does: everything random is drawn anew in every run.
+
+    Splits that draw nothing (a fixed `Split`, ``iid``, ``chronological``, ``first10``, ``top10``, ``top30``) have the
+    same targets in every run: runs then differ in anchors and fits alone.
 
     Parameters
     ----------
@@ -78,7 +83,8 @@ def study(
         often the study was interrupted. A method's draws do not depend on which others run beside it.
     out
         A folder for ``predictions.parquet``, finished parts, times and calibration. A study that was stopped and is
-        started again with the same arguments takes up its finished parts; None keeps nothing.
+        started again with the same arguments takes up its finished parts, as does one that asks for all of it and more
+        (methods, splits, benchmarks, anchors, runs); None keeps nothing.
     jobs
         Processes that work side by side, one thread each.
     benchmark
@@ -89,7 +95,10 @@ def study(
         Fill the column ``seconds`` with measured times of each method and run (choosing, fitting, predicting). Off by
         default, as times differ from one run of the program to the next; ``out`` has them in ``times.parquet`` anyway.
 
-    Raises DiscoError for unknown names, and whatever a method raises.
+    overwrite
+        Replace another study in ``out``. Parts of it that this one shares are taken up.
+
+    Raises DiscoError for unknown names, and where ``out`` holds another finished study, and whatever a method raises.
     """
     chosen = methods_of(methods)
     plans = split_plans(split, cutoff)
@@ -101,6 +110,9 @@ def study(
     named = responses if isinstance(responses, Mapping) else {benchmark: responses}
     root = int(np.random.default_rng(rng).integers(2**62))
     scenes = [s for name, r in named.items() for plan in plans for s in scenes_of(name, r, plan, runs, root)]
+    record = _record(scenes, chosen, plans, counts, runs, root)
+    if out is not None and not overwrite:
+        _no_other(Path(out), record)
     with tempfile.TemporaryDirectory() if out is None else _Kept(Path(out)) as folder:
         tidy_inside(Path(folder))
         tidy_inside(Path(folder) / "parts")
@@ -114,7 +126,7 @@ def study(
             result.save(out)
             write_sealed(measured, Path(out) / TIMES)
             write_calibration(named, out)
-            _describe(Path(out), chosen, plans, counts, runs, root)
+            _describe(Path(out), record)
     return result
 
 
@@ -237,18 +249,78 @@ def _with_times(table: pl.DataFrame, measured: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(pl.col("took").alias("seconds")).drop("took")
 
 
-def _describe(
-    out: Path, methods: list[Method], plans: list[SplitPlan], counts: list[int], runs: int, root: int
-) -> None:
-    record = {
+def _record(
+    scenes: list[Scene], methods: list[Method], plans: list[SplitPlan], counts: list[int], runs: int, root: int
+) -> dict[str, Any]:
+    """What a study is asked for; ``benchmarks`` has for each one and split a digest of its first run's answers."""
+    benchmarks: dict[str, dict[str, str]] = {}
+    for scene in scenes:
+        benchmarks.setdefault(scene.benchmark, {}).setdefault(scene.plan, scene.key)
+    return {
         "version": __version__,
         "methods": {m.name: describe(m) for m in methods},
         "splits": [p.name for p in plans],
         "n_anchors": counts,
         "runs": runs,
         "root": root,
-        "files": sorted(file.name for file in out.glob("*.parquet") if not file.name.startswith(".")),
+        "benchmarks": benchmarks,
     }
+
+
+def _no_other(out: Path, new: dict[str, Any]) -> None:
+    """Refuse a folder with a finished study of which this one would lose something.
+
+    One that cannot be read is made again, and of what older versions did not record nothing is asked.
+    """
+    try:
+        old = read_study(out)
+    except FormatError:
+        return
+    lost = _lost(old, new)
+    if lost:
+        raise DiscoError(
+            f"'{out}' holds another study: {'; '.join(lost)}. Choose another --out, or replace it with --overwrite"
+        )
+
+
+def _lost(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """What a finished study holds and a new one would not, in words."""
+    lost = []
+    for key, what in (
+        ("methods", "methods"),
+        ("splits", "splits"),
+        ("n_anchors", "anchors"),
+        ("benchmarks", "benchmarks"),
+    ):
+        gone = [name for name in old.get(key, ()) if name not in new[key]]
+        if gone:
+            lost.append(f"it has the {what} {some(gone, 6)}, which are not asked for now")
+    other = [n for n, text in old["methods"].items() if n in new["methods"] and _bare(text) != _bare(new["methods"][n])]
+    if other:
+        lost.append(f"{some(other, 6)} had other options")
+    if old["runs"] > new["runs"]:
+        lost.append(f"it has {old['runs']} runs, not {new['runs']}")
+    if old["root"] != new["root"]:
+        lost.append("it has another seed")
+        return lost
+    for name, scenes in old.get("benchmarks", {}).items():
+        now = new["benchmarks"].get(name, {})
+        if any(now.get(split, key) != key for split, key in scenes.items()):
+            lost.append(f"the answers to {name}, or who the targets are, were others")
+    return lost
+
+
+def _bare(description: str) -> str:
+    """A method's description without where its objects lay in memory and how its functions are written.
+
+    The first changes from process to process; a function that was edited is still the same method, made again.
+    """
+    return re.sub(r" at 0x[0-9a-f]+|#[0-9a-f]{16}", "", description)
+
+
+def _describe(out: Path, record: dict[str, Any]) -> None:
+    files = sorted(file.name for file in out.glob("*.parquet") if not file.name.startswith("."))
+    record = {**record, "files": files}
     with new_file(out / STUDY) as draft:
         draft.write_text(json.dumps({**record, "checksum": _checksum(record)}, indent=1) + "\n", encoding="utf-8")
 
