@@ -81,11 +81,12 @@ def plain_read(path: str, _: str) -> dict[str, Any]:
 
 def measure(path: str, scheduler: str) -> dict[str, Any]:
     from disco_eval.resources import on_cluster
-    from disco_eval.select.passes import measure as one_pass
+    from disco_eval.select.passes import disagreement
 
     with on_cluster(scheduler or None):
-        found = one_pass(open_responses(path))
-    return {"sums": [float(a.sum()) for a in (found.pds, found.jsd, found.scores)]}
+        responses = open_responses(path)
+        pds, jsd = disagreement(responses, "both")
+        return {"sums": [float(a.sum()) for a in (pds, jsd, responses.scores())]}
 
 
 def condense(path: str, how: str) -> dict[str, Any]:

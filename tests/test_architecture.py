@@ -1,6 +1,7 @@
 """Data flows one way and modules import one way."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,12 @@ def test_imports_go_one_way():
             assert RANK[other] < RANK[own], f"{path} imports {other}"
             if own in SEES_ONLY:
                 assert other in SEES_ONLY[own], f"{path} imports {other}"
+
+
+def test_the_map_for_contributors_is_this_one():
+    page = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"^ +errors <[^`]*?\n\n", page, re.MULTILINE)
+    assert [part.replace(",", " ").split() for part in lines.split("<")] == LAYERS[:-1]
 
 
 def loaded_after(code: str) -> set[str]:

@@ -11,6 +11,7 @@ from disco_eval.condensing import _of_folds
 from disco_eval.numerics.likeness import effective_number
 from disco_eval.predict.guard import START
 from disco_eval.recipe import Recipe, assess
+from tests.conftest import population
 
 
 def world(n_models=150, n_items=400, low=-1.5, high=1.5, seed=0):
@@ -187,6 +188,30 @@ def test_models_that_guess_are_honest_in_folds_without_any_too():
     # what a fold without them would take for remembering: more than 95 % of the others show
     assert np.median(without[lazy]) > 1.5 * np.quantile(without[~lazy], 0.95)
     assert np.median(known[lazy]) < 0.3 * np.quantile(known[~lazy], 0.95)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_is_expected_does_not_depend_on_the_order_of_models_and_items(weighted):
+    r = population(60, 60, graded=True)
+    if not weighted:
+        r = Responses(r.models, Items(r.items.ids), r.correct)
+    rng = np.random.default_rng(3)
+    other = r.pick(models=rng.permutation(60), items=rng.permutation(60))
+    one, two = (condense(x, 12, select="pds", predict="ridge", rng=0, n_folds=3).validation for x in (r, other))
+    assert one.curve[:, 0].tolist() == [25, 40]
+    np.testing.assert_allclose(two.curve, one.curve, atol=1e-9)
+    assert two.direct_mae == pytest.approx(one.direct_mae, abs=1e-12)
+    assert two.mae == pytest.approx(one.mae, abs=1e-9)
+
+
+def test_the_learning_curve_is_of_errors_of_single_models():
+    """With all items as anchors every estimate is the truth, of however few models it was learned."""
+    r = population(60, 40, graded=True)
+    r = Responses(r.models, Items(r.items.ids), r.correct)
+    v = condense(r, 40, select="uniform", predict="direct", rng=0, n_folds=3).validation
+    assert v.curve.shape == (2, 3)
+    np.testing.assert_allclose(v.curve[:, 1:], 0, atol=1e-12)
+    assert v.direct_mae == pytest.approx(0, abs=1e-12)
 
 
 def test_models_whose_answers_are_odd_have_at_least_the_survey_s_interval():

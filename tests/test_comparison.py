@@ -9,7 +9,7 @@ import pytest
 from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, condense
 from disco_eval.artifact import load
 from disco_eval.cli.compare import _next
-from disco_eval.comparison import Comparison, _more_items, _Said, compare
+from disco_eval.comparison import Comparison, _calibrate, _more_items, _Said, compare
 from disco_eval.io import write_npz
 from tests.cli.test_cli import disco
 from tests.conftest import population
@@ -260,6 +260,18 @@ def test_nearer_than_any_pair_the_interval_is_nearly_a_survey_s():
 
     equal, one, ten = (width(n) for n in (0, 1, 10))
     assert 0.01 < equal < one < 0.5 * ten  # errors of a survey's difference grow with the distance: 0, 0.13 and 0.41
+
+
+@pytest.mark.parametrize("power", [0.3, 1.0])
+def test_errors_that_grow_by_a_power_of_the_distance_are_carried_on_by_it(power):
+    """Half of the pairs err up and half down, whichever way they differ: the estimated differences are all real."""
+    apart = np.repeat(np.geomspace(0.02, 0.1, 8), 4)
+    estimated = np.tile([0.1, 0.1, -0.1, -0.1], 8)
+    true = estimated + np.tile([1, -1, 1, -1], 8) * (100 * apart**power - 1e-3)
+    share, half, n_pairs, typical = _calibrate("toy", (true, estimated, apart), 10.0, 0.9, 100)
+    assert (n_pairs, typical) == (32, pytest.approx(np.median(apart)))
+    assert share == pytest.approx(1)
+    assert half == pytest.approx(100 * 10.0**power, rel=0.01)
 
 
 def test_what_is_taken_off_a_difference_is_left_in_the_interval(small, monkeypatch):

@@ -241,6 +241,28 @@ def test_benchmarks_without_a_common_model_are_refused():
         together({"a": parts["a"], "b": other})
 
 
+def test_what_is_known_of_models_comes_from_the_first_benchmark_that_knows_it():
+    said = {
+        "a": {"released": ["", "2024-02-02", ""], "family": ["", "f", ""]},
+        "b": {"released": ["2023-01-01", "2023-01-01", ""], "family": ["g", "g", ""]},
+        "c": {"released": ["2022-01-01", "2022-01-01", "2022-03-03"], "family": ["h", "h", "i"]},
+    }
+    grades = np.eye(3)
+    names = ["x", "y", "z"]
+    parts = {}
+    for k, (name, known) in enumerate(said.items()):
+        order = np.roll(np.arange(3), k)  # each file has its models in an order of its own
+        models = Models([names[m] for m in order], **{c: [v[m] for m in order] for c, v in known.items()})
+        parts[name] = Responses.from_correct(models, [f"{name}{i}" for i in range(3)], grades[order])
+    joined = together(parts)
+    assert joined.models.ids.tolist() == names
+    assert joined.models.released.astype(str).tolist() == ["2023-01-01", "2024-02-02", "2022-03-03"]
+    assert joined.models.family.tolist() == ["g", "f", "i"]
+    np.testing.assert_array_equal(joined.correct, np.tile(grades, 3))
+    unknown = Responses.from_correct(names, ["q"], np.zeros((3, 1)))
+    assert np.isnat(together({"u": unknown, "w": unknown}).models.released).all()
+
+
 def test_probabilities_of_different_width_are_padded():
     a, b = population(30, 50, 4), population(30, 40, 2, seed=0)
     b = Responses(a.models, Items([f"b{i}" for i in range(40)], label=b.items.label), b.correct, b.probs)

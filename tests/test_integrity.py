@@ -84,7 +84,7 @@ def test_a_flipped_byte_in_any_file_is_found_or_harmless(kinds, kind):
     assert check(kinds / kind).damage == []
 
 
-@pytest.mark.parametrize("kind", ["store", "condensation", "study"])
+@pytest.mark.parametrize("kind", ["store", "condensation", "study", "sums"])
 def test_a_lost_file_is_found(kinds, kind):
     before = content(kind, kinds / kind)
     files = sorted(p for p in (kinds / kind).rglob("*") if p.is_file())

@@ -11,7 +11,7 @@ import pytest
 import disco_eval as de
 from disco_eval import AlignmentError, DiscoError, FormatError, Responses, ValidationError, open_responses
 from disco_eval.appending import append_models
-from disco_eval.resources import in_bytes, limited, memory_bound, need, shown
+from disco_eval.resources import SMALLEST, in_bytes, limited, machine_memory, memory_bound, need, shown
 from disco_eval.select import passes, sums
 from disco_eval.select.disagreement import disagreement
 from tests import oracles
@@ -56,6 +56,33 @@ def test_the_bound_holds_inside_and_is_gone_outside():
             need(10**9, "the table", "go home")
     assert memory_bound() == before
     assert shown(1.5e9) == "1.5 GB"
+
+
+def test_the_environment_s_bound_holds_where_no_other_is_given(monkeypatch):
+    monkeypatch.setenv("DISCO_MEMORY", "300MB")
+    assert memory_bound() == 3e8
+    with limited(None):
+        assert memory_bound() == 3e8
+    with limited("1GB"):
+        assert memory_bound() == 1e9
+    monkeypatch.setenv("DISCO_MEMORY", "plenty")
+    with pytest.raises(ValidationError, match="'plenty' is no amount of memory"):
+        memory_bound()
+    monkeypatch.delenv("DISCO_MEMORY")
+    assert memory_bound() == max(SMALLEST, machine_memory() // 4)
+
+
+def test_a_store_of_grades_over_the_bound_is_not_loaded(tmp_path, monkeypatch):
+    r = population(150, 70, graded=True)
+    r.save(tmp_path / "g.zarr")
+    lazy = open_responses(tmp_path / "g.zarr")
+    taken = 2 * 150 * 70 * lazy.correct.dtype.itemsize
+    monkeypatch.setattr("disco_eval.resources.memory_bound", lambda: taken - 1)
+    with pytest.raises(ValidationError, match=r"the answers of 150 models to 70 items would take .* .DISCO_MEMORY in"):
+        lazy.load()
+    np.testing.assert_array_equal(lazy.pick(items=np.arange(69)).correct, r.correct[:, :69])
+    monkeypatch.setattr("disco_eval.resources.memory_bound", lambda: taken)
+    np.testing.assert_array_equal(lazy.load().correct, r.correct)
 
 
 def test_what_cannot_work_in_parts_says_so(stored, monkeypatch):
@@ -136,10 +163,10 @@ def test_one_pass_equals_the_oracle(tmp_path, small_shards, graded):
     r.save(tmp_path / "s.zarr")
     outcomes = r.outcomes()
     for responses in (r, open_responses(tmp_path / "s.zarr")):
-        found = passes.measure(responses)
-        np.testing.assert_allclose(found.pds, oracles.pds(outcomes), atol=1e-6)
-        np.testing.assert_allclose(found.jsd, oracles.jsd(outcomes), atol=1e-6)
-        np.testing.assert_allclose(found.scores, r.scores(), atol=1e-12)
+        pds, jsd = passes.disagreement(responses, "both")
+        np.testing.assert_allclose(pds, oracles.pds(outcomes), atol=1e-6)
+        np.testing.assert_allclose(jsd, oracles.jsd(outcomes), atol=1e-6)
+        np.testing.assert_allclose(responses.scores(), r.scores(), atol=1e-12)
 
 
 def test_leaving_a_part_out_of_one_pass_equals_a_pass_without_it(stored):
@@ -166,7 +193,7 @@ def test_half_precision_halves_the_store_and_keeps_three_digits(tmp_path):
     r.save(tmp_path / "half.zarr", dtype="float16")
     half = open_responses(tmp_path / "half.zarr")
     assert half.probs.dtype == np.float16
-    np.testing.assert_allclose(passes.measure(half).jsd, passes.measure(r).jsd, atol=2e-3)
+    np.testing.assert_allclose(passes.disagreement(half, "jsd"), passes.disagreement(r, "jsd"), atol=2e-3)
     np.testing.assert_array_equal(half.scores(), r.scores())
     with pytest.raises(ValidationError, match="not as int64"):
         r.save(tmp_path / "x.zarr", dtype=np.int64)
@@ -194,10 +221,9 @@ def test_kept_sums_grow_with_the_store_and_read_only_what_is_new(tmp_path, small
     assert read == set(r.models.ids[40:].tolist())
     again = sums.update(open_responses(tmp_path / "s.zarr"), tmp_path / "sums")
     assert again.n_read == 0
-    at_once = passes.measure(r)
+    at_once = passes.disagreement(r, "both")
     for found in (second, again):
-        np.testing.assert_allclose(found.pds, at_once.pds, atol=1e-12)
-        np.testing.assert_allclose(found.jsd, at_once.jsd, atol=1e-12)
+        np.testing.assert_allclose([found.pds, found.jsd], at_once, atol=1e-12)
 
 
 def test_sums_of_something_else_are_refused(tmp_path):
@@ -218,6 +244,19 @@ def test_sums_of_something_else_are_refused(tmp_path):
         sums.update(r, tmp_path / "sums")
 
 
+@pytest.mark.parametrize("name", ["max", "sum", "plogp"])
+def test_a_lost_file_of_sums_never_reads_as_zeros(tmp_path, name):
+    r = population(30, 50)
+    sums.update(r.pick(models=np.arange(20)), tmp_path / "sums")
+    (file,) = (tmp_path / "sums" / name / "c" / "0").iterdir()
+    file.unlink()
+    for responses in (r, r.pick(models=np.arange(20))):
+        with pytest.raises(FormatError, match=r"kept sums are damaged .a file is missing.; delete"):
+            sums.update(responses, tmp_path / "sums")
+    with pytest.raises(FormatError, match="kept sums are damaged"):
+        sums.read_part(tmp_path / "sums", slice(0, 50))
+
+
 # ---- elsewhere -------------------------------------------------------------------------------------------------
 
 
@@ -229,7 +268,7 @@ def test_stores_open_from_urls(tmp_path):
     memory.put(str(tmp_path / "s.zarr") + "/", "/bucket/s.zarr/", recursive=True)
     there = de.io.open_answers("memory://bucket/s.zarr")
     np.testing.assert_array_equal(there.pick(items=[3, 40]).probs, r.probs[:, [3, 40]])
-    np.testing.assert_allclose(passes.measure(there).jsd, passes.measure(r).jsd, atol=1e-12)
+    np.testing.assert_allclose(passes.disagreement(there, "jsd"), passes.disagreement(r, "jsd"), atol=1e-12)
     with pytest.raises(FormatError, match="not a store"):
         open_responses("memory://bucket/nothing")
     with pytest.raises(DiscoError, match="need: pip install fsspec gcsfs"):

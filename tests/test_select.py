@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from disco_eval import Responses, ValidationError
+from disco_eval import Anchors, Responses, ValidationError
 from disco_eval.select import jsd, pds, uniform
 from disco_eval.select.disagreement import disagreement
 from tests import oracles
@@ -24,6 +24,17 @@ def test_grades_are_pairs():
     pairs = np.stack([r.correct, 1 - r.correct], axis=2)
     np.testing.assert_allclose(disagreement(r, "pds"), oracles.pds(pairs), atol=1e-6)
     np.testing.assert_allclose(disagreement(r, "jsd"), oracles.jsd(pairs), atol=1e-6)
+
+
+def test_arrays_that_anchors_are_made_of_stay_their_callers():
+    items = population(3, 6).items
+    given = {name: np.array([0.5, 0.25, 0.25]) for name in ("weights", "criterion", "chance")}
+    at = np.array([4, 0, 2])
+    anchors = Anchors.of(items, at, "mine", **given)
+    assert all(array.flags.writeable for array in (at, *given.values()))
+    for name in ("positions", *given):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(anchors, name)[0] = 1
 
 
 def test_ties_fall_by_chance():

@@ -1,16 +1,23 @@
 """The command line as people and scripts meet it: output, exit status, message."""
 
+import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 
 from disco_eval import Items, Responses, load, open_responses
+from disco_eval.cli import app
 from disco_eval.io import write_npz, write_table
+from disco_eval.predict import PREDICTORS
+from disco_eval.select import SELECTORS
+from disco_eval.studies import SPLITS
 from tests.conftest import population
 from tests.schemas import check
 
@@ -157,6 +164,25 @@ def test_anchors_in_each_format(work):
     assert len(disco("anchors", "toy-20", "--format", "csv", cwd=work).stdout.splitlines()) == 21
     record = json.loads(disco("anchors", "toy-20", "--format", "json", cwd=work).stdout)
     assert [a["id"] for a in record["anchors"]] == ids
+    assert record["reserve"] == []
+
+
+def test_items_in_reserve_follow_the_anchors_in_every_format(work):
+    c = load(work / "toy-20")
+    asked = c.asked(5)
+    assert asked.ids[:20].tolist() == c.anchors.ids.tolist()
+    expected = list(zip(asked.ids.tolist(), asked.subtask.tolist(), strict=True))
+    assert disco("anchors", "toy-20", "--more", 5, cwd=work).stdout.split() == asked.ids.tolist()
+    rows = list(
+        csv.DictReader(disco("anchors", "toy-20", "--more", 5, "--format", "csv", cwd=work).stdout.splitlines())
+    )
+    assert [(row["id"], row["subtask"]) for row in rows] == expected
+    assert [float(row["weight"]) for row in rows[:20]] == c.anchors.weights.tolist()
+    assert {row["weight"] for row in rows[20:]} == {""}
+    for form in (["--format", "json"], ["--json"]):
+        record = json.loads(disco("anchors", "toy-20", "--more", 5, *form, cwd=work).stdout)
+        for name, those in (("anchors", expected[:20]), ("reserve", expected[20:])):
+            assert [(row["id"], row["subtask"]) for row in record[name]] == those
 
 
 def test_info_of_both_kinds(work):
@@ -179,6 +205,15 @@ def test_help_has_examples():
 
 
 @pytest.mark.parametrize(
+    ("command", "option", "names"),
+    [("study", "--split", SPLITS), ("condense", "--select", SELECTORS), ("condense", "--predict", PREDICTORS)],
+)
+def test_help_names_everything_there_is_to_choose(command, option, names):
+    (text,) = (p.help for p in typer.main.get_command(app).commands[command].params if option in p.opts)
+    assert set(names) <= set(re.findall(r"\w+", text))
+
+
+@pytest.mark.parametrize(
     ("args", "message"),
     [
         (("import", "npz", "nothing.npz", "--out", "x"), "'nothing.npz' does not exist"),
@@ -196,6 +231,16 @@ def test_help_has_examples():
             ("condense", "toy.zarr", "--out", "x", "--sources", "wrong.txt"),
             "1 of 1 models are not in 'toy.zarr': gpt-7",
         ),
+        (
+            (
+                *("condense", "toy.zarr", "--out", "x", "--update", "toy-20", "--anchors", "9", "--budget", "9"),
+                *("--cost", "cost", "--name", "y", "--select", "pds", "--select-opt", "committee_size=9", "--mixed"),
+                *("--predict", "knn", "--predict-opt", "k=3"),
+            ),
+            "leave out --anchors and --budget and --cost and --name and --select and --select-opt and --mixed and "
+            "--predict and --predict-opt",
+        ),
+        (("condense", "toy.zarr", "--out", "x", "--update", "toy-20", "--predict", "auto"), "leave out --predict"),
         (("estimate", "toy.zarr", "toy.zarr"), "is not a condensation"),
         (("estimate", "toy-20", "nothing.npz"), "does not exist"),
         (("estimate", "toy-20", "toy.zarr", "--level", "90"), "level must lie between 0 and 1"),
@@ -213,6 +258,17 @@ def test_bad_input_is_one_line_and_leaves_nothing(work, args, message):
     before = sorted(p.name for p in work.iterdir())
     assert message in refused(*args, cwd=work)
     assert sorted(p.name for p in work.iterdir()) == before
+
+
+def test_the_memory_bound_holds_for_reading_too(tmp_path, monkeypatch):
+    """40 MB of zeros, of which the archive holds little: they are not unpacked where twice that is too much."""
+    ids = np.arange(5000)
+    np.savez_compressed(tmp_path / "big.npz", models=ids[:1000], items=ids, correct=np.zeros((1000, 5000)))
+    for command in (("condense", "big.npz", "--out", "x"), ("study", "big.npz", "--out", "x")):
+        line = refused(*command, "--memory", "70MB", cwd=tmp_path)
+        assert "the arrays of 'big.npz' would take 80.1 MB of memory, more than the bound of 70 MB" in line
+    monkeypatch.setenv("DISCO_MEMORY", "70MB")
+    assert "more than the bound of 70 MB" in refused("import", "npz", "big.npz", "--out", "x", cwd=tmp_path)
 
 
 def test_usage_errors_exit_with_two(work):

@@ -5,11 +5,12 @@ import inspect
 import numpy as np
 import pytest
 
-from disco_eval import DiscoError, Responses, ValidationError
+from disco_eval import DiscoError, Items, Responses, ValidationError
 from disco_eval.select import SELECTORS, selector
 from tests.conftest import population
 
 NEEDS_PROBABILITIES = {"anchor_conf"}
+BY_WEIGHT = {"auto", "stratified", "hybrid", "sharp"}  # take no items that count for nothing
 
 
 @pytest.fixture(params=sorted(SELECTORS))
@@ -68,6 +69,23 @@ def test_more_anchors_than_items_are_refused(name):
     for k in (21, 0, -1):
         with pytest.raises(ValidationError, match=f"{k} anchors were asked for, but the benchmark has 20 items"):
             selector(name)(r, k, rng=0)
+
+
+def test_items_without_weight_are_taken_in_no_harm_or_refused(name):
+    """Ten of 60 items count: five anchors can be had by any method; 20 only where some may count for nothing."""
+    r = population()
+    weight = np.where(np.arange(60) % 6 == 0, 1.0, 0.0)
+    items = Items(r.items.ids, weight=weight, n_choices=r.items.n_choices, label=r.items.label)
+    r = Responses.from_probs(r.models, items, r.probs)
+    for k in (5, 20):
+        if k == 20 and name in BY_WEIGHT:
+            with pytest.raises(ValidationError, match=r"10 items .*weight|0 items are left"):
+                selector(name)(r, k, rng=0)
+            continue
+        a = selector(name)(r, k, rng=0)
+        assert len(a) == k == len(set(a.ids.tolist()))
+        assert np.isfinite(a.weights).all()
+        assert a.weights.sum() == pytest.approx(1)
 
 
 def test_works_from_disk(name, tmp_path):

@@ -2,11 +2,13 @@
 
 import csv
 import json
+import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +22,50 @@ def checkpoints(toy, tmp_path):
         shutil.copytree(toy / "models" / source, tmp_path / "training" / f"checkpoint-{step}")
     (tmp_path / "training" / "checkpoint-2000").mkdir()
     return tmp_path / "training"
+
+
+def looked_at(folder, settle_s=0.0):
+    from disco_eval.harness.watch import Watch
+
+    found = Watch(None, folder, folder.parent / "none", settle_s=settle_s).waiting()
+    return [p.name for p in found]
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """Three folders that look like checkpoints, last changed 15 seconds ago."""
+    for step in (5, 20, 100):
+        folder = tmp_path / "training" / f"checkpoint-{step}"
+        folder.mkdir(parents=True)
+        for name in ("config.json", "model.safetensors", "optimizer.pt"):
+            (folder / name).write_text("x")
+            os.utime(folder / name, (time.time() - 15,) * 2)
+    return tmp_path / "training"
+
+
+def test_a_checkpoint_is_complete_once_nothing_changed_for_a_while(bare):
+    assert looked_at(bare) == looked_at(bare, 10.0) == ["checkpoint-5", "checkpoint-20", "checkpoint-100"]
+    assert looked_at(bare, 60.0) == []
+    (bare / "checkpoint-20" / "inner").mkdir()
+    (bare / "checkpoint-20" / "inner" / "state").write_text("x")
+    assert looked_at(bare, 10.0) == ["checkpoint-5", "checkpoint-100"]
+    (bare / "checkpoint-5" / "config.json").unlink()
+    (bare / "checkpoint-100" / "model.safetensors").unlink()
+    assert looked_at(bare) == ["checkpoint-20"]
+
+
+def test_a_file_that_vanishes_while_looking_makes_a_checkpoint_incomplete(bare, monkeypatch):
+    """A trainer that takes an old checkpoint away does so between a look at its files and one at their times."""
+    original = Path.is_file
+
+    def is_file(self):
+        found = original(self)
+        if self.name == "optimizer.pt" and self.parent.name == "checkpoint-20":
+            self.unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(Path, "is_file", is_file)
+    assert looked_at(bare) == ["checkpoint-5", "checkpoint-100"]
 
 
 def watch(toy, checkpoints, *more, status=0):

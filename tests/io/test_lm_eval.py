@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from disco_eval import AlignmentError, DiscoError, FormatError, open_responses
-from disco_eval.io import open_answers
+from disco_eval import AlignmentError, DiscoError, FormatError, Items, Models, Responses, open_responses
+from disco_eval.io import importing, open_answers
 from disco_eval.io.importing import import_models
 from disco_eval.io.lm_eval import check_same_items, find_runs, read_lm_eval, read_run
 from tests.cli.test_cli import disco, refused
+from tests.conftest import population
 
 
 def row(doc_id, lls, gold, *, prompt="Q", metrics=None, **extra):
@@ -257,6 +258,54 @@ def test_import_resumes_and_adds(tmp_path, monkeypatch):
     np.testing.assert_array_equal(back.probs, whole.probs)
     np.testing.assert_array_equal(back.items.digest, whole.items.digest)
     assert set(back.provenance["models"]) == {f"m{k}" for k in range(5)}
+
+
+def test_few_models_are_held_whatever_comes_after_them(tmp_path, monkeypatch):
+    """Models with grades alone are small and make their batch so; those with probabilities between them are not."""
+    r, n = population(23, 30), 30
+    large = 4 * n * (1 + 4)
+    monkeypatch.setattr("disco_eval.io.importing.memory_bound", lambda: 4 * 3 * large)
+    kinds = "ggggg" + "p" + "gpp" * 5 + "gg"  # as many small ones as would fit more of, then a large one, ...
+
+    def one(k):
+        probs = None if kinds[k] == "g" else r.probs[[k]].astype(np.float32)
+        return Responses(Models([f"m{k:02d}"]), r.items, r.correct[[k]].astype(np.float32), probs)
+
+    held = []
+
+    def write(batch, *args):
+        held.append([sum(a.nbytes for a in (b.correct, b.probs) if a is not None) for b in batch])
+        return original(batch, *args)
+
+    original = importing._write
+    monkeypatch.setattr(importing, "_write", write)
+    readers = [(f"m{k:02d}", lambda k=k: one(k)) for k in range(len(kinds))]
+    done = import_models(readers, tmp_path / "s.zarr", check=lambda first, other: None)
+    assert [len(batch) for batch in held][:2] == [6, 3]
+    assert max(len(batch) for batch in held) <= importing.BATCH
+    assert max(sum(batch) for batch in held) <= 3 * large
+    assert done.added == open_responses(tmp_path / "s.zarr").models.ids.tolist() == [name for name, _ in readers]
+
+
+def test_prompts_that_drift_are_not_kept_in_any_order(tmp_path, monkeypatch):
+    monkeypatch.setattr("disco_eval.io.importing.BATCH", 1)
+    r = population(3, 5)
+    digests = (["a", "b", "c", "d", ""], ["a", "b", "x", "d", "e"], ["a", "b", "c", "y", ""])
+    about = {k: getattr(r.items, k) for k in ("subtask", "weight", "n_choices", "label")}
+
+    def one(k):
+        items = Items(r.items.ids, digest=digests[k], **about)
+        return Responses(Models([f"m{k}"]), items, r.correct[[k]], r.probs[[k]])
+
+    kept = {}
+    for order in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        store = tmp_path / f"{order}.zarr"
+        readers = [(f"m{k}", lambda k=k: one(k)) for k in order]
+        import_models(readers, store, check=lambda *_: None, allow_prompt_drift=True)
+        back = open_responses(store)
+        kept[tuple(back.items.digest.tolist())] = back.models.ids.tolist()
+    assert len(kept) == 1
+    assert not set("xycde") & set(next(iter(kept)))  # prompts that not all were asked
 
 
 def test_from_outputs_to_an_estimate(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 from disco_eval import AlignmentError, DiscoError, FormatError, open_responses
 from disco_eval.io import others
+from disco_eval.io.records import natural
 from tests.cli.test_cli import disco, refused
 
 
@@ -41,6 +42,13 @@ def test_leaderboard(tmp_path, as_text):
     assert r.items.label.tolist() == [0, 0]
     for i, p in enumerate(SOFTMAX):
         np.testing.assert_allclose(r.probs[0, i, : len(p)], p, atol=1e-6)
+
+
+def test_a_superscript_is_no_number_of_a_choice(tmp_path):
+    leaderboard(tmp_path, gold=("²", "²"))
+    (r,) = read(others.details([tmp_path])).values()
+    assert r.items.label is None
+    assert sorted(["t/10", "t/²", "t/9"], key=natural) == ["t/²", "t/9", "t/10"]
 
 
 def test_text_is_never_evaluated(tmp_path):
@@ -120,6 +128,37 @@ def test_helm(tmp_path):
         read(others.helm([tmp_path / "c"]))
     with pytest.raises(DiscoError, match="has no 'f1'; it has exact_match"):
         read(others.helm([tmp_path / "b"], metric="f1"))
+
+
+def test_perturbed_instances_of_helm_are_passed_over(tmp_path):
+    """Robustness runs ask the same instances again, misspelt: under the same ids, with answers of their own."""
+    for name, method in (("a", "multiple_choice_separate_original"), ("b", "generation")):
+        helm(tmp_path / name, method=method)
+        states = json.loads((tmp_path / name / "scenario_state.json").read_text())["request_states"]
+        other = json.loads(json.dumps(states))
+        for state in other:
+            state["instance"] |= {"perturbation": {"name": "misspellings"}, "input": {"text": "Qq"}}
+            state["result"] = {"completions": [{"logprob": -0.1 if state["reference_index"] else -9.0}]}
+        (tmp_path / name / "scenario_state.json").write_text(json.dumps({"request_states": states + other}))
+        stats = json.loads((tmp_path / name / "per_instance_stats.json").read_text())
+        for one in json.loads(json.dumps(stats)):
+            one["perturbation"] = {"name": "misspellings"}
+            one["stats"][0]["mean"] = 1 - one["stats"][0]["mean"]
+            stats.append(one)
+        for one in stats[:2]:  # the worst over an instance and its perturbed copies stands beside it
+            one["stats"].append(
+                {"name": {"name": "exact_match", "perturbation": {"name": "worst"}}, "count": 1, "mean": 0}
+            )
+        (tmp_path / name / "per_instance_stats.json").write_text(json.dumps(stats))
+    (plain,), (r,) = (read(others.helm([tmp_path / name])).values() for name in "ab")
+    assert plain.correct.tolist() == [[1, 0]]
+    for i, p in enumerate(SOFTMAX):
+        np.testing.assert_allclose(plain.probs[0, i, : len(p)], p, atol=1e-6)
+    assert r.correct.tolist() == [[0, 1]]
+    assert r.items.ids.tolist() == plain.items.ids.tolist() == ["arc:challenge/id0", "arc:challenge/id1"]
+    helm(tmp_path / "c")
+    (alone,) = read(others.helm([tmp_path / "c"])).values()
+    assert alone.items.digest.tolist() == plain.items.digest.tolist()
 
 
 def test_opencompass(tmp_path):

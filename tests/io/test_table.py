@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from disco_eval import DiscoError, FormatError, ValidationError
+from disco_eval import DiscoError, FormatError, Items, Models, Responses, ValidationError
 from disco_eval.io import open_answers, read_npz, read_table, write_npz, write_table
 from tests.conftest import population
 
@@ -23,6 +23,37 @@ def test_round_trip(tmp_path, suffix, options):
     if r.probs is not None:
         np.testing.assert_allclose(back.probs, r.probs, atol=1e-6)
         np.testing.assert_array_equal(back.items.n_choices, r.items.n_choices)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("graded", [False, True])
+def test_every_column_of_models_and_items_survives(tmp_path, suffix, graded):
+    r = population(6, 9, graded=graded)
+    kin = {k: [f"{k}-{m}" if m else "" for m in range(6)] for k in ("family", "base", "revision")}
+    models = Models(r.models.ids, released=["", *["2024-05-01"] * 5], **kin)
+    about = {k: getattr(r.items, k) for k in ("subtask", "weight", "n_choices", "digest")}
+    label = {} if graded else {"label": r.items.label}
+    items = Items(r.items.ids, cost=np.arange(9) / 4, **about, **label)
+    write_table(Responses(models, items, r.correct, r.probs), tmp_path / f"r{suffix}")
+    back = read_table(tmp_path / f"r{suffix}")
+    for name in ("ids", "released", *kin):
+        np.testing.assert_array_equal(getattr(back.models, name), getattr(models, name))
+    for name in ("ids", "subtask", "digest", *label, *([] if graded else ["n_choices"])):
+        np.testing.assert_array_equal(getattr(back.items, name), getattr(items, name))
+    for name in ("weight", "cost"):
+        np.testing.assert_allclose(getattr(back.items, name), getattr(items, name))
+
+
+def test_grades_of_their_own_beside_probabilities_have_no_place_in_a_table(tmp_path):
+    r = population(6, 9)
+    grades = np.array(r.correct)
+    grades[2, [3, 5]] = 1 - grades[2, [3, 5]]
+    own = Responses(r.models, r.items, grades, r.probs)
+    with pytest.raises(DiscoError, match=r"2 items are not graded by the most probable choice, such as .*; write a st"):
+        write_table(own, tmp_path / "r.csv")
+    assert list(tmp_path.iterdir()) == []
+    write_npz(own, tmp_path / "r.npz")
+    np.testing.assert_array_equal(read_npz(tmp_path / "r.npz").correct, grades)
 
 
 def test_npz_and_table_agree(tmp_path):

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from disco_eval.numerics.ability import AbilityLine, easiness, sigmoid
+from disco_eval.numerics.ability import REACH, AbilityLine, easiness, sigmoid
 from disco_eval.numerics.leakage import Leakage
 
 
@@ -28,6 +28,23 @@ def test_all_right_and_all_wrong_are_finite_and_easiness_is():
     low, high = line.predict(np.array([np.zeros(50), np.ones(50)]))
     assert low < grades.mean() < high
     assert np.isfinite(easiness(np.array([0.0, 1.0]), 10)).all()
+
+
+def test_a_model_that_is_right_on_a_few_anchors_stays_within_reach():
+    """Where Newton's method ends is where answers and the pull to 0 are even, by bisection."""
+    ease = np.linspace(-1.0, 1.0, 20)
+    line = AbilityLine(ease, np.zeros(241), np.array([1.0, 0.0]))
+
+    def even(right):
+        low, high = -REACH, REACH
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if right - sigmoid(middle + ease).sum() > 0.02 * middle else (low, middle)
+        return low
+
+    found = line.ability(np.array([np.zeros(20), np.r_[np.ones(12), np.zeros(8)], np.ones(20)]))
+    np.testing.assert_allclose(found, [even(0), even(12), even(20)], atol=0.02)
+    assert (np.abs(found) < REACH - 0.3).all()
 
 
 def test_remembered_anchors_show():

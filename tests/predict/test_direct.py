@@ -4,6 +4,7 @@ import pytest
 from disco_eval import Items, Responses
 from disco_eval.predict import predictor
 from disco_eval.select import selector
+from tests.conftest import population
 
 
 def by_subtask(weigh_subtasks: bool) -> Responses:
@@ -26,6 +27,31 @@ def test_means_over_random_items_are_right_where_subtasks_count_alike(options):
         anchors = selector("uniform")(r, 100, seed, **options)
         found.append(predictor("direct").fit(r, anchors).predict(r.pick(items=anchors.positions)) - r.scores())
     assert np.abs(np.mean(found)) < 0.03
+
+
+def test_random_items_of_any_weight_are_unbiased_by_both_means():
+    """Small subtasks of few heavy items: counted alike, random items would say what the large one is."""
+    r = by_subtask(weigh_subtasks=True)
+    found = []
+    for seed in range(300):
+        anchors = selector("uniform")(r, 100, seed)
+        answers = r.pick(items=anchors.positions)
+        by_weight = predictor("weighted_sum").fit(r, anchors).predict(answers)
+        np.testing.assert_allclose(by_weight, predictor("direct").fit(r, anchors).predict(answers), atol=1e-12)
+        found.append(by_weight.mean())
+    spread = np.std(found) / np.sqrt(len(found))
+    assert spread < 0.005
+    assert abs(np.mean(found) - r.scores().mean()) < 4 * spread
+    assert abs(r.grades().mean() - r.scores().mean()) > 0.2
+
+
+def test_random_items_without_weight_count_alike():
+    r = population(20, 60)
+    weight = np.r_[np.zeros(59), 1.0]
+    items = Items(r.items.ids, weight=weight, n_choices=r.items.n_choices, label=r.items.label)
+    none = Responses.from_probs(r.models, items, r.probs)
+    seed = next(s for s in range(20) if 59 not in selector("uniform")(none, 9, s).positions)
+    np.testing.assert_allclose(selector("uniform")(none, 9, seed).weights, 1 / 9)
 
 
 def test_anchors_drawn_with_known_chances_count_by_them():

@@ -9,7 +9,7 @@ from disco_eval import DiscoError, Items, Models, Responses, ValidationError
 from disco_eval.numerics.irt import fit_ability, probability
 from disco_eval.predict import predictor
 from disco_eval.predict.mlp import MLP2, MLP3
-from disco_eval.select import anchor_corr, every_kth, uniform
+from disco_eval.select import anchor_corr, every_kth, selector, uniform
 from disco_eval.select.shared import source_irt
 from tests.conftest import population
 
@@ -100,6 +100,26 @@ def test_gpirt_lies_between_its_parts_by_its_own_mixture():
         b = np.abs(p @ share - r.scores()[fitted.held]).mean()
         v = np.mean([row.var() for row in r.grades()]) / (12 * quarter)
         assert mix == pytest.approx(b**2 / (v + b**2), rel=1e-4)
+
+
+@pytest.mark.parametrize("options", [{}, {"cost_power": 0.5}])
+def test_anchors_of_unequal_weight_that_chance_drew_are_not_taken_for_clustered_ones(options):
+    """Their weighted mean varies as that of random items does: var / K, not a quarter of it."""
+    r = population(30, 60)
+    items = Items(r.items.ids, cost=1.0 + np.arange(60), n_choices=r.items.n_choices, label=r.items.label)
+    r = Responses.from_probs(r.models, items, r.probs)
+    anchors = selector("stratified" if options else "hybrid")(r, 12, rng=0, **options)
+    if not options:
+        assert 0 < np.isnan(anchors.chance).sum() < 12
+    assert np.ptp(anchors.weights) > 1e-6
+    mix = predictor("gpirt", n_dims=2).fit(r, anchors).state()["mix"][0]
+    fitted, at = source_irt(r, 2), anchors.positions
+    held, a, b = r.grades()[fitted.held], fitted.rest.discrimination, fitted.rest.difficulty
+    p = probability(fit_ability(held[:, at], a[at], b[at]), a, b)
+    p[:, at] = held[:, at]
+    error = np.abs(p.mean(axis=1) - r.scores()[fitted.held]).mean()
+    v = np.mean([row.var() for row in r.grades()]) / 12
+    assert mix == pytest.approx(error**2 / (v + error**2), rel=1e-4)
 
 
 def test_the_source_fit_does_not_depend_on_the_order_of_models_or_items():

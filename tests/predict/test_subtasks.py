@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from disco_eval import Items, Models, Responses, condense, load
-from disco_eval.predict.subtasks import informed
+from disco_eval.predict.subtasks import SubtaskModel, informed
 from tests.conftest import population
 
 
@@ -71,6 +71,17 @@ def test_grades_alone_are_enough_where_probabilities_were_learned_from():
         for a, b in zip(one.subtasks, other.subtasks, strict=True)
     ]
     assert max(off) < 0.2  # 20 anchors: without the probabilities a subtask moves by a few answers' worth at most
+
+
+def test_copies_of_a_model_do_not_make_noise_worth_learning():
+    """Anchors and the rest are noise of their own: whoever leaves out single models learns it from their copies."""
+    rng = np.random.default_rng(0)
+    base = np.repeat(np.arange(30), 4)
+    grades = (rng.random((30, 110)) < 0.5).astype(float)[base]
+    items = Items([f"i{j}" for j in range(110)], subtask=[f"s{j % 3}" for j in range(110)])
+    source = Responses.from_correct([f"m{k}" for k in range(120)], items, grades)
+    alone, together = (SubtaskModel.fit(source, np.arange(80), groups) for groups in (np.arange(120), base))
+    assert np.linalg.norm(together.weights) < 0.3 * np.linalg.norm(alone.weights)
 
 
 def test_a_benchmark_without_subtasks_has_none():

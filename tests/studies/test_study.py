@@ -6,17 +6,18 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import polars as pl
 import pytest
 
 import disco_eval as de
-from disco_eval import DiscoError, Models, Responses, ValidationError
+from disco_eval import Anchors, DiscoError, Models, Responses, ValidationError
 from disco_eval.splits import Split
 from disco_eval.studies import PRESETS, SPLITS, Pair, preset, split_plan, study
-from disco_eval.studies.methods import SSEPY, method
-from disco_eval.studies.predictions import SCHEMA
+from disco_eval.studies.methods import SSEPY, describe, method
+from disco_eval.studies.predictions import SCHEMA, read_predictions
 from disco_eval.studies.presets import metabench_times, request
 from tests.conftest import population
 
@@ -115,6 +116,88 @@ def test_methods_of_one_selection_share_their_anchors(r):
     assert sorted(calls) == [5, 5, 10, 10]
 
 
+def of_items(ids):
+    """A selection that always takes these items: what a closure holds is all that tells two of them apart."""
+
+    def fixed(responses, n_anchors, rng):
+        return Anchors.of(responses.items, responses.items.positions(ids), "fixed")
+
+    return fixed
+
+
+def first(responses, n_anchors, rng, order):
+    return Anchors.of(responses.items, np.argsort(responses.items.ids)[::order][:n_anchors], "first")
+
+
+def test_functions_of_one_name_that_do_different_things_share_neither_anchors_nor_parts(r, tmp_path):
+    ids = np.sort(r.items.ids)
+    low, high = (of_items(ids[some].tolist()) for some in (slice(None, 5), slice(-5, None)))
+    pairs = [
+        (Pair("a", low, "direct"), Pair("b", high, "direct")),
+        (
+            Pair("a", lambda x, n, rng: first(x, n, rng, 1), "direct"),
+            Pair("b", lambda x, n, rng: first(x, n, rng, -1), "direct"),
+        ),
+        (Pair("a", partial(first, order=1), "direct"), Pair("b", partial(first, order=-1), "direct")),
+    ]
+    expected = {
+        name: r.align(some).pick(models=np.arange(0, 40, 10)).correct.mean(axis=1)
+        for name, some in (("a", ids[:5]), ("b", ids[-5:]))
+    }
+    for k, both in enumerate(pairs):
+        table = study(both, r, "iid", 5, 1, 0, out=tmp_path / str(k)).table
+        assert len(list((tmp_path / str(k) / "parts").iterdir())) == 2
+        for name, scores in expected.items():
+            part = table.filter(pl.col("method") == name)
+            assert part["model"].to_list() == r.models.ids[::10].tolist()
+            np.testing.assert_allclose(part["estimate"], scores, atol=1e-6)
+
+
+def written(text):
+    """The function ``f`` that a file with this text would define."""
+    there = {}
+    exec(text, there)
+    return there["f"]
+
+
+def test_an_edited_function_is_another_method_and_a_moved_one_is_not():
+    said = [
+        describe(Pair("p", written(text), "direct"))
+        for text in (
+            "def f(x, n, rng): return n + 1",
+            "\n\n\ndef f(x, n, rng): return n + 1",
+            "def f(x, n, rng): return n + 2",
+            "def f(x, n, rng, k=1): return n + k",
+            "def f(x, n, rng, k=2): return n + k",
+            "def f(x, n, rng, *, k=1): return n + k",
+            "def f(x, n, rng, *, k=2): return n + k",
+            "def f(x, n, rng): return (lambda: n + 1)()",
+            "\n\n\ndef f(x, n, rng): return (lambda: n + 1)()",
+            "def f(x, n, rng): return (lambda: n + 2)()",
+            "def f(x, n, rng): return max(x, n)",
+            "def f(x, n, rng): return min(x, n)",
+        )
+    ]
+    assert said[0] == said[1]
+    assert said[7] == said[8]
+    assert len(set(said)) == len(said) - 2
+
+
+def test_what_a_function_holds_may_change_while_a_study_runs(r):
+    held = []
+
+    def chatty(responses, n_anchors, rng):
+        held.append(n_anchors)
+        return de.select.uniform(responses, n_anchors, rng)
+
+    made = Pair("a", chatty, "direct")
+    before = describe(made)
+    both = [made, Pair("b", chatty, "knn")]
+    assert len(study(both, r, "iid", [5, 10], 2, 0).table) == 2 * 2 * 2 * 4
+    assert sorted(held) == [5, 5, 10, 10]
+    assert describe(made) == before
+
+
 def test_sources_alone_are_seen_by_selection_and_fit(r):
     targets = set(r.models.ids[::10].tolist())
 
@@ -132,6 +215,17 @@ def test_fewer_sources_and_more_anchors():
     assert result.table.filter(pl.col("method") == "more")["n_anchors"].unique().to_list() == [15]
     with pytest.raises(ValidationError, match="asks for 99 source models of 36"):
         study([Pair("few", "pds", "knn", n_sources=99)], r, "iid", 10, 1, 0)
+
+
+def test_numbers_of_anchors_that_are_all_items_for_a_method_are_done_once(tmp_path):
+    r = population(40, 50)
+    asked = [Pair("more", "uniform", "ridge", times=1.5), "uniform+direct"]
+    table = study(asked, r, "iid", [20, 40, 45], 2, 0, out=tmp_path).table
+    counts = {name: part["n_anchors"].unique().to_list() for (name,), part in table.group_by("method")}
+    assert {k: sorted(v) for k, v in counts.items()} == {"more": [30, 50], "uniform+direct": [20, 40, 45]}
+    assert read_predictions(tmp_path).table.equals(table, null_equal=True)
+    assert study(asked, r, "iid", [20, 40, 45], 2, 0, out=tmp_path).table.equals(table, null_equal=True)
+    assert set(table.group_by("method", "n_anchors", "run", "model").len()["len"]) == {1}
 
 
 class Constant:

@@ -56,7 +56,6 @@ class Plan:
     tasks_path: Path | None = None
     batch_size: str = "8"
     device: str | None = None
-    extra: tuple[str, ...] = ()
 
     def job(self, name: str) -> Job:
         """The evaluation of one model, named as in ``pretrained=NAME``."""
@@ -77,7 +76,7 @@ class Plan:
         command += ["--batch_size", self.batch_size, "--log_samples", "--output_path", str(folder / "output")]
         command += ["--include_path", str(self.tasks_path)] if self.tasks_path else []
         command += ["--device", self.device] if self.device else []
-        return Job(name, str(folder), (*command, *self.extra))
+        return Job(name, str(folder), tuple(command))
 
 
 def run_job(job: Job) -> Outcome:

@@ -373,10 +373,6 @@ def _constant(frame: pl.DataFrame, axis: str, name: str, path: str) -> Array | N
     return np.array(each["#"].list.first().to_list(), dtype=np.float64 if numeric else str)
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__
-
-
 def _named(column: str) -> str:
     """What to do where the file calls a column otherwise; only the import takes options about a file."""
     return f"Name it with 'disco import table --column {column}=NAME'."

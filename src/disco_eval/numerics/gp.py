@@ -13,9 +13,6 @@ Array = NDArray[Any]
 MIXTURES = (0.0, 0.3, 0.7, 1.0)  # share of the linear kernel
 LENGTHS = (0.5, 1.0, 3.0)  # of the radial kernel, in medians of the squared distance
 NOISES = np.logspace(-4, 1.5, 23)  # in mean eigenvalues of the kernel
-_TINY = 1e-9
-
-
 _LEAST_NOISE = 1e-8  # of a kernel scaled to 1
 
 

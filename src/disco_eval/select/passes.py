@@ -8,7 +8,6 @@ whoever does the work, and memory is that of a few accumulators over one stretch
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -26,23 +25,8 @@ _LEAF = 64  # models of one accumulator before it is merged
 _ALIVE = 6  # accumulators of each part that may wait for each other
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """PDS and JSD (nats) of every item, (n_items,) each, and every model's score, (n_models,)."""
-
-    pds: Array
-    jsd: Array
-    scores: Array
-
-
-def measure(responses: Responses) -> Measured:
-    """PDS, JSD and scores together; every array of a store is read once."""
-    value = disagreement(responses, "both")
-    return Measured(value[0], value[1], responses.scores())
-
-
 def disagreement(responses: Responses, measures: str) -> Array:
-    """PDS, JSD or both over all models, shape (1 or 2, n_items), in one pass."""
+    """PDS, JSD (nats) or both over all models, shape (1 or 2, n_items), in one pass."""
     part = np.zeros(responses.n_models, dtype=np.int64)
     value: Array = _assembled(responses, part, 1, measures, [[0]])[0]
     return value

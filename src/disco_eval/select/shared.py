@@ -35,13 +35,8 @@ def once(responses: Responses, key: Hashable, make: Callable[[], T]) -> T:
     return value
 
 
-def done(responses: Responses) -> dict[Hashable, Any]:
-    """What has been computed for these responses so far; can be handed to another process with `keep`."""
-    return dict(_DONE.get(responses, {}))
-
-
 def keep(responses: Responses, entries: dict[Hashable, Any]) -> None:
-    """Take in what another process computed for the same responses."""
+    """Take in what was computed for the same responses elsewhere, under the keys of `once`."""
     _DONE.setdefault(responses, {}).update(entries)
 
 
