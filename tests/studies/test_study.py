@@ -16,7 +16,7 @@ import disco_eval as de
 from disco_eval import Anchors, DiscoError, Models, Responses, ValidationError
 from disco_eval.splits import Split
 from disco_eval.studies import PRESETS, SPLITS, Pair, preset, split_plan, study
-from disco_eval.studies.methods import SSEPY, describe, method
+from disco_eval.studies.methods import SSEPY, describe, method, spec
 from disco_eval.studies.predictions import SCHEMA, read_predictions
 from disco_eval.studies.presets import metabench_times, request
 from tests.conftest import population
@@ -151,6 +151,46 @@ def test_functions_of_one_name_that_do_different_things_share_neither_anchors_no
             part = table.filter(pl.col("method") == name)
             assert part["model"].to_list() == r.models.ids[::10].tolist()
             np.testing.assert_allclose(part["estimate"], scores, atol=1e-6)
+
+
+class Holder:
+    """An object whose method is a selection: what it holds is all that tells two of them apart."""
+
+    def __init__(self, ids):
+        self.ids = ids
+
+    def fixed(self, responses, n_anchors, rng):
+        return Anchors.of(responses.items, responses.items.positions(self.ids), "fixed")
+
+
+def test_what_a_method_or_a_long_array_holds_tells_functions_apart():
+    def of(array):
+        return lambda x, n, rng: array[:n]
+
+    def again(n):
+        return n and again(n - 1)
+
+    long = np.arange(10_000)
+    middle = np.where(long == 5000, 0, long)
+    assert spec(of(long)) == spec(of(long.copy())) != spec(of(middle))
+    assert spec(Holder(["a"]).fixed) == spec(Holder(["a"]).fixed) != spec(Holder(["b"]).fixed)
+    assert spec(again) == spec(again)
+
+
+def test_a_function_is_the_same_in_another_process():
+    code = (
+        "from functools import partial\n"
+        "from disco_eval.studies.methods import spec\n"
+        "def f(x, n, rng, key=None): return n in {'a', 'b', 'c', 'd'}\n"
+        "print(spec(partial(f, key=f)))"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert said[0] == said[1]
 
 
 def written(text):
