@@ -25,8 +25,16 @@ _BOUND: ContextVar[int | None] = ContextVar("memory", default=None)
 
 def memory_bound() -> int:
     """Bytes that arrays may take together: what `limited` or the environment set, else a quarter of the machine."""
+    return _BOUND.get() or _of_environment() or max(SMALLEST, machine_memory() // 4)
+
+
+def _of_environment() -> int:
+    """What the environment says; 0 where it says nothing."""
     given = os.environ.get(MEMORY)
-    return _BOUND.get() or (in_bytes(given) if given else max(SMALLEST, machine_memory() // 4))
+    try:
+        return in_bytes(given) if given else 0
+    except ValidationError as e:
+        raise ValidationError(f"{MEMORY} in the environment: {e}") from None
 
 
 @contextmanager

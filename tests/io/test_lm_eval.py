@@ -260,31 +260,34 @@ def test_import_resumes_and_adds(tmp_path, monkeypatch):
     assert set(back.provenance["models"]) == {f"m{k}" for k in range(5)}
 
 
-def test_few_models_are_held_whatever_comes_after_them(tmp_path, monkeypatch):
-    """Models with grades alone are small and make their batch so; those with probabilities between them are not."""
+def test_few_models_are_held_together(tmp_path, monkeypatch):
     r, n = population(23, 30), 30
     large = 4 * n * (1 + 4)
     monkeypatch.setattr("disco_eval.io.importing.memory_bound", lambda: 4 * 3 * large)
-    kinds = "ggggg" + "p" + "gpp" * 5 + "gg"  # as many small ones as would fit more of, then a large one, ...
-
-    def one(k):
-        probs = None if kinds[k] == "g" else r.probs[[k]].astype(np.float32)
-        return Responses(Models([f"m{k:02d}"]), r.items, r.correct[[k]].astype(np.float32), probs)
-
     held = []
 
     def write(batch, *args):
-        held.append([sum(a.nbytes for a in (b.correct, b.probs) if a is not None) for b in batch])
+        held.append(len(batch))
         return original(batch, *args)
 
     original = importing._write
     monkeypatch.setattr(importing, "_write", write)
-    readers = [(f"m{k:02d}", lambda k=k: one(k)) for k in range(len(kinds))]
+    readers = [(name, lambda k=k: r.pick(models=[k])) for k, name in enumerate(r.models.ids.tolist())]
     done = import_models(readers, tmp_path / "s.zarr", check=lambda first, other: None)
-    assert [len(batch) for batch in held][:2] == [6, 3]
-    assert max(len(batch) for batch in held) <= importing.BATCH
-    assert max(sum(batch) for batch in held) <= 3 * large
+    assert held == [3] * 7 + [2]
     assert done.added == open_responses(tmp_path / "s.zarr").models.ids.tolist() == [name for name, _ in readers]
+
+
+@pytest.mark.parametrize("graded", [0, 3, 19])
+def test_a_model_with_grades_only_is_refused_among_ones_with_probabilities(tmp_path, graded):
+    r = population(20, 30)
+
+    def one(k):
+        return Responses(r.models.pick([k]), r.items, r.correct[[k]], None if k == graded else r.probs[[k]])
+
+    readers = [(name, lambda k=k: one(k)) for k, name in enumerate(r.models.ids.tolist())]
+    with pytest.raises(AlignmentError, match=f"'{readers[graded][0]}' has grades only, 'model-.*' probabilities"):
+        import_models(readers, tmp_path / "s.zarr", check=lambda first, other: None)
 
 
 def test_prompts_that_drift_are_not_kept_in_any_order(tmp_path, monkeypatch):

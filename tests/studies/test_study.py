@@ -16,9 +16,10 @@ import disco_eval as de
 from disco_eval import Anchors, DiscoError, Models, Responses, ValidationError
 from disco_eval.splits import Split
 from disco_eval.studies import PRESETS, SPLITS, Pair, preset, split_plan, study
-from disco_eval.studies.methods import SSEPY, describe, method, spec
+from disco_eval.studies.methods import SSEPY, describe, method
 from disco_eval.studies.predictions import SCHEMA, read_predictions
 from disco_eval.studies.presets import metabench_times, request
+from disco_eval.studies.spec import spec
 from tests.conftest import population
 
 METHODS = ["random+direct", "pds+knn", "pds+forest", "random+gpirt"]
@@ -180,7 +181,7 @@ def test_what_a_method_or_a_long_array_holds_tells_functions_apart():
 def test_a_function_is_the_same_in_another_process():
     code = (
         "from functools import partial\n"
-        "from disco_eval.studies.methods import spec\n"
+        "from disco_eval.studies.spec import spec\n"
         "def f(x, n, rng, key=None): return n in {'a', 'b', 'c', 'd'}\n"
         "print(spec(partial(f, key=f)))"
     )

@@ -56,6 +56,7 @@ def import_models(
         one = read()
         first = first if first is not None else one
         check(first, one)
+        _same_kind(first, one)
         batch.append(_sharing(one.align(first.items.ids), first.items))
         added.append(name)
         if progress:
@@ -81,6 +82,16 @@ def check_items(first: Responses, other: Responses, allow_prompt_drift: bool) ->
         raise AlignmentError(
             f"'{b}' answered {differs.sum()} of {len(differs)} items with other prompts than '{a}', such as "
             f"{some(first.items.ids[differs])}. To mix them all the same: --allow-prompt-drift"
+        )
+
+
+def _same_kind(first: Responses, other: Responses) -> None:
+    """Refuse a model with grades beside ones with probabilities: all would be left with grades."""
+    if (first.probs is None) != (other.probs is None):
+        graded, known = (first, other) if first.probs is None else (other, first)
+        raise AlignmentError(
+            f"'{graded.models.ids[0]}' has grades only, '{known.models.ids[0]}' probabilities: a store holds one kind; "
+            "import them to stores of their own"
         )
 
 

@@ -104,7 +104,9 @@ def complete(responses: Responses, chosen: Anchors, n_more: int, rng: Seed = Non
     size = share.copy()
     size[chosen.positions] = 0.0
     if (size > 0).sum() < n_more:
-        raise ValidationError(f"{n_more} anchors were to be drawn by chance, but {(size > 0).sum()} items are left")
+        raise ValidationError(
+            f"{n_more} anchors were to be drawn by chance, but {(size > 0).sum()} items with a weight are left"
+        )
     drawn, chance = systematic(by_difficulty(responses, for_order), size, n_more, for_start)
     return Anchors.of(
         responses.items,
