@@ -304,7 +304,8 @@ class Condensation:
             error = np.outer(sure, self.validation.subtask_doubt())
             rest, still = informed(rest, usual, error, parts, further, taken)
             grades = np.concatenate([grades, further], axis=1)
-        values = np.clip(agreeing(grades @ parts + left * rest, scores, model.total, left), 0.0, 1.0)
+        known = grades @ parts
+        values = np.clip(known + left * agreeing(known, rest, left, scores, model.total), 0.0, 1.0)  # but for rounding
         slopes = model.line[1] / np.maximum(left_of(anchors), KNOWN)
         widths = still * self.validation.subtask_half_widths(halves, slopes, left, level)
         counts = [int((asked.subtask == name).sum()) for name in self.subtask_names]

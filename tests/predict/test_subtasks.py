@@ -182,3 +182,20 @@ def test_condensations_of_older_formats_predict_subtasks_whole():
     whole = np.clip(model.line[0] + scores[:, None] * model.line[1] + (X - model.centre) @ model.weights, 0, 1)
     found = np.array([[s.score for s in e.subtasks] for e in old.estimate(part)])
     np.testing.assert_allclose(found, whole, atol=1e-12)
+
+
+def test_what_is_known_of_a_subtask_bounds_its_estimate():
+    """Answered in part, a subtask lies between all and none of the rest right, whatever the overall estimate says."""
+    r = leaderboard()
+    small = condense(r.pick(models=slice(0, 50)), 100, rng=0, curve=False)
+    new = r.pick(models=slice(50, 70))
+    for more in (0, 300):
+        asked = small.asked(more)
+        grades = new.align(asked.ids).grades()
+        found = small.estimate(new, more=more)
+        for k, name in enumerate(small.subtask_names):
+            of, size = asked.subtask == name, (r.items.subtask == name).sum()
+            right = grades[:, of].sum(axis=1)
+            values = np.array([e.subtasks[k].score for e in found])
+            assert (values >= right / size - 1e-9).all()
+            assert (values <= (right + size - of.sum()) / size + 1e-9).all()

@@ -100,16 +100,21 @@ def left_of(parts: Array) -> Array:
     return np.asarray(np.where(left > KNOWN, left, 0.0))
 
 
-def agreeing(values: Array, scores: Array, total: Array, left: Array) -> Array:
-    """Subtask scores (n_models, n_subtasks) that average to the overall ``scores``; ``total`` as in `SubtaskModel`.
+def agreeing(known: Array, rest: Array, left: Array, scores: Array, total: Array) -> Array:
+    """The mean of what is left of every subtask, (n_models, n_subtasks), so that subtasks average to ``scores``.
 
-    What they are off by is spread over what is ``left`` open (n_subtasks,) of each.
+    What they are off by is spread over what is left, as far as that can be (means stay in [0, 1]).
+
+    Parameters
+    ----------
+    known, rest : (n_models, n_subtasks) what answers add to each subtask's score, and the predicted mean of the others.
+    left : (n_subtasks,) share that the others are. total : as in `SubtaskModel`. scores : (n_models,) overall ones.
     """
     open_weight = float(total @ left)
     if open_weight <= 0:
-        return values
-    off = scores * total.sum() - values @ total
-    return np.asarray(values + np.outer(off / open_weight, left))
+        return rest
+    off = scores * total.sum() - (known + left * rest) @ total
+    return np.asarray(np.clip(rest + off[:, None] / open_weight, 0.0, 1.0))
 
 
 def informed(
