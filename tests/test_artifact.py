@@ -81,7 +81,7 @@ def rewritten(folder: Path, **changes):
     ("changes", "message"),
     [
         ({"kind": "a cake"}, "does not describe a condensation"),
-        ({"format": 99}, "written by a newer version; update disco-eval .format 99; this version reads 1 to 12"),
+        ({"format": 99}, "written by a newer version; update disco-eval .format 99; this version reads 1 to 13"),
         ({"format": "x"}, "in no known"),
         ({"format": True}, "in no known"),
         ({"benchmark": 7}, "benchmark"),

@@ -5,8 +5,8 @@ items in reserve, subtasks, the learning curve, 5 the numbers of the guard (4 dr
 guess, 6 the sources left out alone and how sure the survey must be to sound the alarm, 7 where intervals start to
 widen, how odd strong models may look and what the anchors cannot tell, 8 whether relatives' widen later, 9, 10 and 11
 what the label's probabilities, sources that remembered, and perfect answers say of leaked anchors, 12 how much of each
-subtask the anchors are. To change the layout: raise it by one, keep `load` able to read older numbers, add a folder to
-``tests/formats``, and say so in the changelog.
+subtask the anchors are, 13 how many items that leaves. To change the layout: raise it by one, keep `load` able to read
+older numbers (`disco_eval.older`), add a folder to ``tests/formats``, and say so in the changelog.
 
 Reading is parse, then audit, then build: checksums first, then every field and array is checked against what it must
 be, and only classes listed in `disco_eval.predict.SCORE_MODELS` are built. Nothing is unpickled or executed.
@@ -28,6 +28,7 @@ from .condensation import Condensation
 from .errors import DiscoError, FormatError
 from .files import checksum_of, new_folder, sha256
 from .hub import download, is_repo
+from .older import as_written_now, count_items_left
 from .predict import restore
 from .predict.base import need
 from .predict.subtasks import SubtaskModel, parts_of
@@ -41,7 +42,7 @@ from .select.reserve import Reserve
 Array = NDArray[Any]
 T = TypeVar("T")
 
-FORMAT = 12
+FORMAT = 13
 READS = tuple(range(1, FORMAT + 1))
 VALIDATION = ("mae", "direct_mae", "grouped_by", "n_folds", "near", "cautious", "trusts_kin")
 KIND = "disco-eval condensation"
@@ -185,8 +186,11 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
     correct = need(arrays, "sources.correct", (n, k))
     probs = need(arrays, "sources.probs", (n, k, None)) if "sources.probs" in arrays else None
     method = _field(_field(about, "anchors", dict), "method", str)
-    about = _as_written_now(about, arrays, n, k)
+    about = as_written_now(about, arrays, n, k)
     subtasks = tuple(_field(about, "subtasks", list))
+    reserve = _reserve(_field(about, "reserve", dict), arrays, n, k) if "reserve" in about else None
+    if about["format"] < 13:
+        count_items_left(about["format"], arrays, subtasks, items, correct, reserve)
     criterion, chance = (_of_shape(arrays, f"anchors.{name}", (k,)) for name in ("criterion", "chance"))  # may be NaN
     anchors = Anchors(
         items.ids,
@@ -206,35 +210,17 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
         score_model=restore(_field(saved, "name", str), _field(saved, "config", dict), state, items.ids),
         validation=_validation(about, arrays, n, len(subtasks)),
         provenance=_field(about, "provenance", dict),
-        reserve=_reserve(_field(about, "reserve", dict), arrays, n, k) if "reserve" in about else None,
+        reserve=reserve,
         subtask_names=subtasks,
         subtask_model=_subtask_model(arrays, len(subtasks)) if subtasks else None,
     )
 
 
-def _as_written_now(about: dict[str, Any], arrays: dict[str, Array], n: int, k: int) -> dict[str, Any]:
-    """The description with what its format did not know yet; so are ``arrays``, in place."""
-    if about["format"] == 1:  # knew neither chances nor how sure a score model is
-        arrays["anchors.chance"] = np.full(k, np.nan)
-        arrays |= {"validation.scale": np.ones(n), "validation.fold": np.full(n, -1)}
-        arrays |= {f"validation.{name}": np.full(n, np.nan) for name in ("apart", "leak")}
-    if about["format"] < 3:  # knew no subtasks, no reserve and no learning curve
-        arrays |= {"validation.subtask_error": np.zeros((n, 0)), "validation.curve": np.zeros((0, 3))}
-        about = {**about, "subtasks": []}
-    if about["format"] < 6:  # knew what to expect of models without relatives only
-        arrays["validation.nearest"] = np.full(n, np.nan)
-    if about["format"] < 7:  # began to widen intervals at a fixed place
-        near = 0.3 if np.isfinite(_of_shape(arrays, "validation.nearest", (n,))).all() else 0.4
-        about = {**about, "validation": {**_field(about, "validation", dict), "near": near, "cautious": False}}
-    if about["format"] < 8:  # made no difference between models with relatives among the sources and without
-        about = {**about, "validation": {**_field(about, "validation", dict), "trusts_kin": False}}
-    if about["format"] < 12 and "subtasks.line" in arrays:  # predicted subtasks whole
-        arrays["subtasks.total"] = np.zeros(np.atleast_2d(arrays["subtasks.line"]).shape[1])
-    return about
-
-
 def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subtasks: int) -> CrossValidation:
     checked = _field(about, "validation", dict)
+    error, n_left = (_of_shape(arrays, f"validation.subtask_{name}", (n, n_subtasks)) for name in ("error", "left"))
+    if not (n_left[np.isfinite(error)] > 0).all():
+        raise FormatError("the saved errors of subtasks make no sense: of some that were left, no item is")
     return CrossValidation(
         truth=need(arrays, "sources.scores", (n,)),
         estimate=need(arrays, "validation.estimate", (n,)),
@@ -245,7 +231,8 @@ def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subta
         apart=_of_shape(arrays, "validation.apart", (n,)),
         leak=_of_shape(arrays, "validation.leak", (n,)),
         fold=need(arrays, "validation.fold", (n,), "i"),
-        subtask_error=_of_shape(arrays, "validation.subtask_error", (n, n_subtasks)),
+        subtask_error=error,
+        subtask_left=n_left,
         curve=need(arrays, "validation.curve", (None, 3)),
         nearest=_of_shape(arrays, "validation.nearest", (n,)),
         relatives=_relatives(arrays, n) if about["format"] >= 6 else None,
@@ -290,11 +277,10 @@ def _reserve(about: dict[str, Any], arrays: dict[str, Array], n_sources: int, n_
 
 def _subtask_model(arrays: dict[str, Array], n_subtasks: int) -> SubtaskModel:
     parts = {name: need(arrays, f"subtasks.{name}", shape) for name, shape in SubtaskModel.shapes().items()}
-    widths = {parts["line"].shape[1], parts["weights"].shape[1]}
-    widths.add(len(parts["total"]))
+    widths = {array.shape[-1] for name, array in parts.items() if name != "centre"}
     if (
         widths != {n_subtasks}
-        or parts["total"].min(initial=0) < 0
+        or min(parts[name].min(initial=0) for name in ("total", "size", "noise")) < 0
         or len(parts["line"]) != 2
         or len(parts["weights"]) != len(parts["centre"])
     ):
@@ -381,7 +367,7 @@ def _item_arrays(items: Items, prefix: str) -> dict[str, Array]:
 
 
 def _arrays(c: Condensation) -> dict[str, Array]:
-    checked = ("estimate", "scale", "apart", "leak", "fold", "subtask_error", "curve", "nearest")
+    checked = ("estimate", "scale", "apart", "leak", "fold", "subtask_error", "subtask_left", "curve", "nearest")
     arrays = _item_arrays(c.items, "items.") | {
         **{f"anchors.{name}": getattr(c.anchors, name) for name in ("positions", "weights", "criterion", "chance")},
         **{f"validation.{name}": getattr(c.validation, name) for name in checked},

@@ -86,6 +86,7 @@ class CrossValidation:
         False in formats 1 to 6.
     subtask_error : (n_sources, n_subtasks) true minus estimated mean of what the anchors leave of every subtask; NaN
         where they hold all of it.
+    subtask_left : (n_sources, n_subtasks) how many items of it that is.
     curve : (k, 3) what fewer source models would have given: their number, mean absolute error, its standard error;
         the last row is that of the folds themselves.
     """
@@ -100,6 +101,7 @@ class CrossValidation:
     leak: Array
     fold: Array
     subtask_error: Array
+    subtask_left: Array
     curve: Array
     nearest: Array
     relatives: Relatives | None
@@ -176,32 +178,6 @@ class CrossValidation:
         strange = 1 - self.kin(found) * self.trusts_kin
         return np.asarray(part_of(found.survey_se, self.truth.std()) * strange)
 
-    def subtask_half_widths(self, halves: Array, slopes: Array, left: Array, level: float) -> Array:
-        """Half-widths (n_models, n_subtasks) of subtasks' intervals, from those of the overall score, ``halves``.
-
-        The quantile of each subtask's left-out errors times what the anchors leave of it, ``left`` (n_subtasks,); where
-        a model's overall score is known worse than those of the left-out sources, the difference comes in by as much as
-        what is left follows the overall score (``slopes``, (n_subtasks,)).
-        """
-        own = left * np.array([symmetric_quantile(e, level) for e in self._subtask_errors()])
-        added = (left * slopes) ** 2 * np.maximum(halves[:, None] ** 2 - self.half_width(level) ** 2, 0.0)
-        return np.asarray(np.sqrt(own**2 + added))
-
-    def subtask_mae(self) -> Array:
-        """Mean absolute error of what the anchors leave of every subtask, (n_subtasks,)."""
-        return np.array([np.abs(e).mean() for e in self._subtask_errors()])
-
-    def subtask_doubt(self) -> Array:
-        """Root mean square error of what the anchors leave of every subtask, (n_subtasks,)."""
-        return np.array([np.sqrt(np.mean(e**2)) for e in self._subtask_errors()])
-
-    def _subtask_errors(self) -> list[Array]:
-        """The known errors of every subtask; all subtasks' where the folds' anchors held one whole for most sources."""
-        known = np.isfinite(self.subtask_error)
-        all_of_them = self.subtask_error[known] if known.any() else np.zeros(1)
-        enough = 2 * known.sum(axis=0) >= len(known)
-        return [e[k] if many else all_of_them for e, k, many in zip(self.subtask_error.T, known.T, enough, strict=True)]
-
     def more_sources(self) -> tuple[float, bool]:
         """How much lower the error would be with twice the source models, and whether that is more than noise.
 
@@ -270,6 +246,7 @@ def cross_validate(
         leak=of_sources(f.leak for f in found),
         fold=of_sources(np.full(len(left_out), k) for k, (_, left_out) in enumerate(parts)),
         subtask_error=of_sources(one.subtask_error for one in each),
+        subtask_left=of_sources(one.subtask_left for one in each),
         curve=_curve([*sizes, n_fit], errors) if curve else np.zeros((0, 3)),
         nearest=of_sources(f.nearest for f in found),
         relatives=None,
@@ -285,12 +262,14 @@ def _curve(sizes: list[float], errors: list[Array]) -> Array:
 class _Fold:
     """What one fold's left-out models are assessed at.
 
-    Errors: of random items; of every subtask; of the same procedure with fewer source models, (n_sizes, n_left_out).
+    Errors: of random items; of every subtask, and the number of items that they are of, (n_left_out, n_subtasks); of
+    the same procedure with fewer source models, (n_sizes, n_left_out).
     """
 
     found: Assessment
     direct: Array
     subtask_error: Array
+    subtask_left: Array
     on_fewer: Array
 
 
@@ -315,13 +294,14 @@ def _one_fold(
         at, small = recipe.make(source.pick(models=some), for_make)
         fewer[i] = np.abs(np.clip(small.predict(unseen.pick(items=at.positions)), 0, 1) - truth)
     by_subtask = fit_subtasks(source, anchors)
-    error = np.zeros((unseen.n_models, 0))
+    error, n_left = np.zeros((2, unseen.n_models, 0))
     if by_subtask is not None:
         names = source.items.subtasks
         parts = parts_of(source.items.pick(anchors.positions), names, by_subtask.total)
         left = np.where(left_of(parts) > 0, left_of(parts), np.nan)
         error = (unseen.subtask_scores() - by_subtask.predict(answers, np.clip(found.score, 0, 1), parts)) / left
-    return _Fold(found, _direct_errors(unseen, len(anchors), for_direct), error, fewer)
+        n_left = np.broadcast_to(left_of(parts) * by_subtask.size, error.shape)
+    return _Fold(found, _direct_errors(unseen, len(anchors), for_direct), error, n_left, fewer)
 
 
 def curve_sizes(n: int) -> list[int]:

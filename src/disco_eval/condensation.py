@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +14,9 @@ from numpy.typing import NDArray
 from .calibration import CrossValidation, source_flags
 from .errors import AlignmentError, ValidationError, some
 from .numerics.gp import squared_distances
+from .numerics.intervals import symmetric_quantile
 from .predict import Assessment, ScoreModel, signature
-from .predict.subtasks import KNOWN, SubtaskModel, agreeing, informed, left_of, parts_of
+from .predict.subtasks import KNOWN, SubtaskErrors, SubtaskModel, agreeing, informed, left_of, parts_of
 from .recipe import assess
 from .responses import Items, Responses
 from .select import Anchors
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
+LEVEL = 0.9  # of intervals; which estimate is given never depends on the level asked for, but on this one
 RERUN = 0.05  # mean difference of grades up to which a model of a source's name is it, run again; or one anchor's
 
 
@@ -153,17 +157,16 @@ class Condensation:
         part = self.answers(answers)
         found = assess(self.score_model, part)
         scores, halves = np.clip(found.score, 0.0, 1.0), self.validation.half_widths(found, level)
-        sure = np.minimum(halves / max(self.validation.half_width(level), 1e-9), 1.0)  # below 1 for sources' relatives
         flags = [(*own, *self.source_flags) for own in self.own_flags(part, found)]
         rests_on = np.zeros(len(scores), dtype=int)
         if more:
-            drawn, half, flags = self._top_up(part, answers, flags, level, more)
+            drawn, half, flags = self._top_up(part, answers, flags, more)
             alarmed = np.array([bool(set(own) - {"source-model"}) for own in flags])
-            use = alarmed | (half < halves)
-            scores, halves = np.where(use, np.clip(drawn, 0.0, 1.0), scores), np.where(use, half, halves)
+            use = alarmed | (half(LEVEL) < self.validation.half_widths(found, LEVEL))
+            scores, halves = np.where(use, np.clip(drawn, 0.0, 1.0), scores), np.where(use, half(level), halves)
             rests_on[use] = more
         nearest = self._nearest(part)
-        by_subtask = self._subtasks(part, answers, scores, halves, sure, level, more)
+        by_subtask = self._subtasks(part, answers, found, scores, halves, level, more)
         return [
             Estimate(
                 model=str(name),
@@ -259,9 +262,9 @@ class Condensation:
         return self.reserve
 
     def _top_up(
-        self, part: Responses, answers: Responses, flags: list[tuple[str, ...]], level: float, more: int
-    ) -> tuple[Array, Array, list[tuple[str, ...]]]:
-        """Design-based scores and half-widths of every model, from the anchors and ``more`` items of the reserve.
+        self, part: Responses, answers: Responses, flags: list[tuple[str, ...]], more: int
+    ) -> tuple[Array, Callable[[float], Array], list[tuple[str, ...]]]:
+        """Design-based scores of every model, from the anchors and ``more`` items of the reserve; half-widths by level.
 
         Also the flags, to which is added where the two disagree; anchors that may have leaked stand for themselves,
         once there are as many further items.
@@ -277,45 +280,67 @@ class Condensation:
         odd = np.array([overruled and "odd-answers" in found for found in own])
         score, se = made.predict(part.grades(), further.grades(), odd | ahead)
         with_anchors, _ = made.predict(part.grades(), further.grades(), odd)
-        half = np.hypot(made.quantile(level) * se, score - with_anchors)  # an honest model may be ahead by chance
+
+        def half(level: float) -> Array:
+            # an honest model may be ahead by chance
+            return np.asarray(np.hypot(made.quantile(level) * se, score - with_anchors))
+
         return score, half, flags
 
     @property
     def subtask_mae(self) -> Array:
         """Mean absolute error to expect on every subtask, (n_subtasks,), in [0, 1]: 0 where all of it are anchors."""
-        if self.subtask_model is None:
+        errors = self._subtask_errors
+        if self.subtask_model is None or errors is None:
             return np.zeros(0)
         left = left_of(parts_of(self.items, self.subtask_names, self.subtask_model.total))
-        return np.asarray(left * self.validation.subtask_mae())
+        mean = errors.each(lambda shares: float(np.abs(shares).mean()))
+        return np.asarray(left * errors.expected(left * self.subtask_model.size) * mean)
+
+    @cached_property
+    def _subtask_errors(self) -> SubtaskErrors | None:
+        v, model = self.validation, self.subtask_model
+        return SubtaskErrors.of(v.subtask_error, v.subtask_left, model.noise) if model is not None else None
 
     def _subtasks(
-        self, part: Responses, answers: Responses, scores: Array, halves: Array, sure: Array, level: float, more: int
+        self,
+        part: Responses,
+        answers: Responses,
+        found: Assessment,
+        scores: Array,
+        halves: Array,
+        level: float,
+        more: int,
     ) -> list[tuple[SubtaskEstimate, ...]]:
         """Every model's estimates of the subtasks; empty where there are none."""
-        model, asked = self.subtask_model, self.asked(more)
-        if model is None:
+        model, asked, errors = self.subtask_model, self.asked(more), self._subtask_errors
+        if model is None or errors is None:
             return [()] * len(scores)
         parts = parts_of(asked, self.subtask_names, self._subtask_totals(asked, more))
-        anchors, left, grades = parts[: len(self.items)], left_of(parts), part.grades()
-        rest, still = model.rest(part, scores, anchors), np.ones(1)
+        anchors, own = np.split(parts, [len(self.items)])
+        rest, doubtful, known = model.rest(part, scores, anchors), np.ones((1, 1)), part.grades() @ anchors
         if more:
-            usual = model.rest(self.sources, self.source_scores, anchors).mean(axis=0)
             taken, further = self._reserve(more).grades[:, :more], self.further(answers, more).grades()
-            error = np.outer(sure, self.validation.subtask_doubt())
-            rest, still = informed(rest, usual, error, parts, further, taken)
-            grades = np.concatenate([grades, further], axis=1)
-        known = grades @ parts
+            usual = model.rest(self.sources, self.source_scores, anchors).mean(axis=0)
+            doubt = np.outer(self._sureness(found) ** 2, errors.doubt)
+            rest, doubtful = informed(rest, usual, doubt, errors.noise, own, further, taken)
+            known = known + further @ own
+        left = left_of(parts)
         values = np.clip(known + left * agreeing(known, rest, left, scores, model.total), 0.0, 1.0)  # but for rounding
+        error = errors.expected(left * model.size, doubtful * errors.doubt) * errors.each(symmetric_quantile, level)
         slopes = model.line[1] / np.maximum(left_of(anchors), KNOWN)
-        widths = still * self.validation.subtask_half_widths(halves, slopes, left, level)
+        worse = np.maximum(halves**2 - self.validation.half_width(level) ** 2, 0.0)  # known worse than the sources were
+        widths = left * np.sqrt(error**2 + doubtful * slopes**2 * worse[:, None])
+        low = np.minimum(np.maximum(known, values - widths), values)
+        high = np.maximum(np.minimum(known + left, values + widths), values)
         counts = [int((asked.subtask == name).sum()) for name in self.subtask_names]
-        return [
-            tuple(
-                SubtaskEstimate(name, float(v), float(max(0.0, v - w)), float(min(1.0, v + w)), n)
-                for name, v, w, n in zip(self.subtask_names, values[i], widths[i], counts, strict=True)
-            )
-            for i in range(len(scores))
-        ]
+        rows = zip(values.tolist(), low.tolist(), np.minimum(high, 1.0).tolist(), strict=True)
+        return [tuple(starmap(SubtaskEstimate, zip(self.subtask_names, *row, counts, strict=True))) for row in rows]
+
+    def _sureness(self, found: Assessment) -> Array:
+        """Half-widths of models' intervals as shares of the left-out sources', (n_models,): below 1 for relatives."""
+        usual = max(self.validation.half_width(LEVEL), 1e-9)
+        return np.asarray(np.minimum(self.validation.half_widths(found, LEVEL) / usual, 1.0))
 
     def _subtask_totals(self, asked: Items, more: int) -> Array:
         """Weight of all items of each subtask, (n_subtasks,); 0 where an older format did not know it."""

@@ -117,7 +117,11 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
     for flag in dict.fromkeys(f for e in estimates for f in e.flags):
         print(f"{flag}: {FLAGS[flag]}.")
     if (k := max((e.more for e in estimates), default=0)) > 0:
-        print(f"Rests on {k} more items, drawn by chance, where a model is alarmed or that is sharper.")
+        n = sum(e.more > 0 for e in estimates)
+        print(
+            f"{n} of {len(estimates)} scores rest on {k} more items, drawn by chance: those of alarmed models, and "
+            "where that is sharper."
+        )
     if (k := more_wanted(c, estimates)) > 0:
         print(
             f"{k} more items would give an estimate that holds for models unlike the sources; "
@@ -128,7 +132,10 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
 def _print_each(estimates: list[Estimate]) -> None:
     """Several models' estimates of a few subtasks, or of benchmarks that were condensed together."""
     columns = ["model", *(s.name for s in estimates[0].subtasks)]
-    rows = [[e.model, *(f"{100 * s.score:.1f} ± {50 * (s.high - s.low):.1f}" for s in e.subtasks)] for e in estimates]
+    rows = [
+        [e.model, *(f"{100 * s.score:.1f} ({100 * s.low:.0f} to {100 * s.high:.0f})" for s in e.subtasks)]
+        for e in estimates
+    ]
     print_table("By subtask", columns, rows)
 
 
@@ -137,4 +144,4 @@ def _print_subtasks(e: Estimate) -> None:
         [s.name, f"{100 * s.score:.1f}", f"{100 * s.low:.1f} to {100 * s.high:.1f}", str(s.n_anchors)]
         for s in e.subtasks
     ]
-    print_table("By subtask", ["subtask", "score", "interval", "anchors"], rows)
+    print_table("By subtask", ["subtask", "score", "interval", "answered"], rows)

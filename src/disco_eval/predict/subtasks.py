@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -33,12 +33,16 @@ class SubtaskModel:
     line : (2, n_subtasks) intercept and slope. centre : (p,) mean answers. weights : (p, n_subtasks).
     total : (n_subtasks,) weight of all items of each subtask; 0 where they count for nothing, and in formats before 12,
         which predicted subtasks whole.
+    size : (n_subtasks,) how many items each subtask is worth: their number where they count alike.
+    noise : (n_subtasks,) variance of one item's grade about what the item and the model's level on the subtask tell.
     """
 
     line: Array
     centre: Array
     weights: Array
     total: Array
+    size: Array
+    noise: Array
 
     @classmethod
     def fit(cls, source: Responses, at: Array, groups: Array) -> SubtaskModel:
@@ -47,20 +51,22 @@ class SubtaskModel:
         ``groups`` (n,) names models that are left out together when the penalty is chosen.
         """
         known, scores, names = source.pick(items=at), source.scores(), source.items.subtasks
-        total = np.bincount(_member(source.items, names), source.items.weight, len(names))
+        member = _member(source.items, names)
+        total = np.bincount(member, source.items.weight, len(names))
         left_over = source.subtask_scores() - known.grades() @ parts_of(known.items, names, total)
         X = _answers(known)
         line = _line(scores, left_over)
         rest = left_over - line[0] - scores[:, None] * line[1]
         penalty = _best_penalty(X, rest, groups)
         centre = X.mean(axis=0)
-        return cls(line, centre, _ridge(X - centre, rest, PENALTIES[[penalty]])[0], total)
+        weights = _ridge(X - centre, rest, PENALTIES[[penalty]])[0]
+        return cls(line, centre, weights, total, _size(source.items.weight, member), _noise(source, member))
 
     @classmethod
     def shapes(cls) -> dict[str, tuple[int | None, ...]]:
         """The shape of every array, None where it depends on the data."""
-        inner: dict[str, tuple[int | None, ...]] = {"line": (2, None), "centre": (None,), "total": (None,)}
-        return {f.name: inner.get(f.name, (None, None)) for f in fields(cls)}
+        inner: dict[str, tuple[int | None, ...]] = {"line": (2, None), "weights": (None, None)}
+        return {f.name: inner.get(f.name, (None,)) for f in fields(cls)}
 
     def predict(self, answers: Responses, scores: Array, parts: Array) -> Array:
         """Subtask scores (n_models, n_subtasks) of models with these answers and estimated overall ``scores``.
@@ -117,38 +123,99 @@ def agreeing(known: Array, rest: Array, left: Array, scores: Array, total: Array
     return np.asarray(np.clip(rest + off[:, None] / open_weight, 0.0, 1.0))
 
 
+@dataclass(frozen=True, eq=False)
+class SubtaskErrors:
+    """How far off left-out sources were on what the anchors left of every subtask, and why.
+
+    The mean of what is left is missed because the model on it is told wrongly, and because it is few items, each of
+    which falls as it falls. Another number of items is left in other folds, and after further items.
+
+    Attributes
+    ----------
+    doubt : (n_subtasks,) mean square of the first part.
+    noise : (n_subtasks,) variance of the second, for a single item.
+    errors : for each subtask, errors as shares of what was to be expected of them (root mean square).
+    """
+
+    doubt: Array
+    noise: Array
+    errors: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, error: Array, n_left: Array, noise: Array) -> SubtaskErrors:
+        """From errors (n_sources, n_subtasks), NaN where nothing was left, and how many items were left there.
+
+        A subtask of which the folds left nothing for most sources has the errors of all others.
+        """
+        known = np.isfinite(error)
+        fallen = np.where(known, noise / np.where(known, n_left, 1), 0.0)
+        count = known.sum(axis=0)
+        square = np.where(known, error, 0.0) ** 2
+        mean, by_noise = (part.sum(axis=0) / np.maximum(count, 1) for part in (square, fallen))
+        enough = (2 * count >= len(known)) & (count > 0)
+        doubt = np.maximum(mean - by_noise, LEAST_DOUBT * mean)
+        doubt = np.where(enough, doubt, doubt[enough].mean() if enough.any() else noise)
+        share = np.where(known, error, 0.0) / np.sqrt(np.maximum(doubt + fallen, _TINY))
+        all_of_them = share[known & enough] if enough.any() else np.ones(1)
+        return cls(doubt, noise, tuple(share[known[:, k], k] if many else all_of_them for k, many in enumerate(enough)))
+
+    def each(self, of: Callable[..., float], *args: Any) -> Array:
+        """A statistic of every subtask's errors, (n_subtasks,)."""
+        return np.array([of(e, *args) for e in self.errors])
+
+    def expected(self, n_left: Array, doubt: Array | None = None) -> Array:
+        """Root mean square error of the mean of ``n_left`` items of each subtask, (..., n_subtasks)."""
+        doubt = self.doubt if doubt is None else doubt
+        return np.asarray(np.sqrt(doubt + np.divide(self.noise, n_left, out=np.zeros_like(n_left), where=n_left > 0)))
+
+
 def informed(
-    rest: Array, usual: Array, error: Array, parts: Array, grades: Array, sources: Array
+    rest: Array, usual: Array, doubt: Array, noise: Array, own: Array, grades: Array, sources: Array
 ) -> tuple[Array, Array]:
-    """What of each subtask is left when further items are answered: its mean, and its error against that before.
+    """What of each subtask is left when further items are answered: its mean, and how much doubt remains.
 
     The predicted mean of what the anchors leave moves towards what the further items say, by how much of its error
-    comes from the prediction and how much from having few items.
+    comes from the prediction and how much from having few items: m observations of variance v against a prediction of
+    variance d count m d / (m d + v).
 
     Parameters
     ----------
     rest : (n_models, n_subtasks) predicted mean of what the anchors leave. usual : (n_subtasks,) that of the sources.
-    error : (n_models, n_subtasks) root mean square error to expect of such predictions.
-    parts : (n_anchors + n_further, n_subtasks) what anchors and further items are of each (`parts_of`).
+    doubt, noise : (n_models, n_subtasks) and (n_subtasks,), as in `SubtaskErrors`.
+    own : (n_further, n_subtasks) what the further items are of each (`parts_of`).
     grades, sources : (n_models or n_sources, n_further) grades on the further items.
 
     Returns
     -------
-    (n_models, n_subtasks) mean of what is left after these, and its error as a share of ``error``, likewise.
+    (n_models, n_subtasks) mean of what is left after these, and which share of ``doubt`` remains, likewise.
     """
     sources = np.ascontiguousarray(sources)  # sums that are the same to the last bit after loading
-    own = parts[len(parts) - grades.shape[1] :]
-    of, size, count = own.argmax(axis=1), own.sum(axis=0), (own > 0).sum(axis=0)
-    each = size / np.maximum(count, 1)
+    of, sums = own.argmax(axis=1), own.sum(axis=0)
+    count = sums**2 / np.maximum((own**2).sum(axis=0), _TINY)
     expected = np.clip(sources.mean(axis=0) + (rest - usual)[:, of], 0.0, 1.0)
-    away = (grades - expected) @ np.divide(own, size, out=np.zeros_like(own), where=size > 0)
-    noise = np.bincount(of, sources.var(axis=0) * (own.max(axis=1) > 0), len(size)) / np.maximum(count, 1)
-    before, after = left_of(parts[: len(parts) - len(own)]), left_of(parts)
-    square = np.maximum(error**2, _TINY)
-    doubt = np.maximum(square - noise * each / np.maximum(before, _TINY), LEAST_DOUBT * square)
+    away = (grades - expected) @ np.divide(own, sums, out=np.zeros_like(own), where=sums > 0)
     gain = count * doubt / np.maximum(count * doubt + noise, _TINY)
-    still = doubt * (1 - gain) + (square - doubt) * before / np.maximum(after, _TINY)
-    return np.clip(rest + gain * away, 0.0, 1.0), np.sqrt(np.where(count > 0, still, square) / square)
+    return np.clip(rest + gain * away, 0.0, 1.0), 1 - gain
+
+
+def _size(weight: Array, member: Array) -> Array:
+    """How many items each subtask is worth, (n_subtasks,): the square of summed weights by the sum of squares."""
+    count, total, square = (np.bincount(member, w) for w in (None, weight, weight**2))
+    return np.asarray(np.where(total > 0, total**2 / np.where(total > 0, square, 1), count))
+
+
+def _noise(source: Responses, member: Array) -> Array:
+    """Variance of a grade about the sum of its item's and its model's effect, (n_subtasks,).
+
+    A subtask of one item has no level beside that item; there it is the variance of the item's grades.
+    """
+    n, count = source.n_models, np.bincount(member)
+    sums, within = np.zeros((n, len(count))), np.zeros(len(count))
+    for columns, grades in source.grade_blocks():
+        sums += grades @ np.eye(len(count))[member[columns]]
+        within += np.bincount(member[columns], grades.var(axis=0), len(count))
+    levels = np.where(count > 1, (sums / count).var(axis=0), 0.0)
+    return np.asarray(np.maximum(within - count * levels, 0.0) / np.maximum(count - 1, 1) * n / max(n - 1, 1))
 
 
 def _answers(answers: Responses) -> Array:
