@@ -19,8 +19,7 @@ from disco_eval.io import open_answers
 def weighing_the_same(r: Responses) -> Responses:
     size = dict(zip(*np.unique(r.items.subtask, return_counts=True), strict=True))
     weight = [1 / size[name] for name in r.items.subtask]
-    columns = {k: getattr(r.items, k) for k in ("subtask", "n_choices", "label", "digest", "cost")}
-    return Responses(r.models, Items(r.items.ids, weight=weight, **columns), r.correct, r.probs)
+    return Responses(r.models, r.items.having(weight=weight), r.correct, r.probs)
 
 
 def own_means(answers: Responses, asked: Items, names: list[str], scores: np.ndarray) -> np.ndarray:

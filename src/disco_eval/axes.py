@@ -16,6 +16,7 @@ Selection = Sequence[int] | Array | slice
 
 
 _ITEM_COLUMNS = ("subtask", "weight", "n_choices", "digest")
+_MAYBE_KNOWN = ("label", "cost")
 
 
 class Items:
@@ -103,7 +104,7 @@ class Items:
     def pick(self, items: Selection) -> Items:
         """The items at some positions, or where a mask is true."""
         at = positions_of(items, len(self))
-        optional = {k: None if (v := getattr(self, k)) is None else v[at] for k in ("label", "cost")}
+        optional = {k: None if (v := getattr(self, k)) is None else v[at] for k in _MAYBE_KNOWN}
         kept = {k: getattr(self, k)[at] for k in _ITEM_COLUMNS}
         if len(at) and not kept["weight"].sum() > 0:
             kept["weight"] = None  # none of the picked items counts towards the score: their own mean is unweighted
@@ -114,10 +115,18 @@ class Items:
         both: dict[str, Array | None] = {
             k: np.concatenate([getattr(self, k), getattr(others, k)]) for k in _ITEM_COLUMNS
         }
-        for k in ("label", "cost"):
+        for k in _MAYBE_KNOWN:
             mine, theirs = getattr(self, k), getattr(others, k)
             both[k] = None if mine is None or theirs is None else np.concatenate([mine, theirs])
         return Items(np.concatenate([self.ids, others.ids]), **both)
+
+    def having(self, ids: ArrayLike | None = None, **columns: ArrayLike | None) -> Items:
+        """The same items with some columns, or their ids, changed."""
+        return Items(self.ids if ids is None else ids, **{**self.columns(), **columns})
+
+    def columns(self) -> dict[str, Array | None]:
+        """Every column but the ids by its name, as `Items` takes them."""
+        return {k: getattr(self, k) for k in (*_ITEM_COLUMNS, *_MAYBE_KNOWN)}
 
     def positions(self, ids: ArrayLike, whose: str = "the responses") -> Array:
         """Where some items are; strict, so an id that is not there raises AlignmentError and names it."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .axes import Array, Items, Models
+from .axes import Array, Models
 from .errors import AlignmentError, ValidationError, some
 from .responses import Responses
 
@@ -52,17 +52,14 @@ def beside(parts: Sequence[Responses]) -> Responses:
 
 def behind(name: str, r: Responses) -> Responses:
     """The same with every item's name behind its benchmark's, as `together` names items that two benchmarks share."""
-    columns = {k: getattr(r.items, k) for k in ("subtask", "weight", "n_choices", "label", "digest", "cost")}
-    items = Items([f"{name}/{i}" for i in r.items.ids.tolist()], **columns)
+    items = r.items.having(ids=[f"{name}/{i}" for i in r.items.ids.tolist()])
     return Responses(r.models, items, r.correct, r.probs, r.provenance)
 
 
 def _renamed(name: str, r: Responses, clash: bool) -> Responses:
     """The same with the benchmark as every item's subtask and equal total weight."""
     r = behind(name, r) if clash else r
-    columns = {k: getattr(r.items, k) for k in ("n_choices", "label", "digest", "cost")}
-    weight = r.items.weight / r.items.weight.sum()
-    items = Items(r.items.ids, subtask=np.full(r.n_items, name), weight=weight, **columns)
+    items = r.items.having(subtask=np.full(r.n_items, name), weight=r.items.weight / r.items.weight.sum())
     return Responses(r.models, items, r.correct, r.probs)
 
 

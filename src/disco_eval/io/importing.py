@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -69,19 +68,24 @@ def import_models(
     return Imported(added, skipped)
 
 
-def check_items(first: Responses, other: Responses, allow_prompt_drift: bool) -> None:
-    """Refuse a second model that answered other items, or the same items with other prompts (by digest)."""
+def check_items(
+    first: Responses, other: Responses, allow_prompt_drift: bool, *, lacking: str = "", differing: str = ""
+) -> None:
+    """Refuse a second model that answered other items, or the same items with other prompts (by digest).
+
+    ``lacking`` and ``differing`` say why that may be, where more is known than the answers.
+    """
     a, b = str(first.models.ids[0]), str(other.models.ids[0])
     for who, ours, theirs in ((b, first, other), (a, other, first)):
         lacks = np.setdiff1d(ours.items.ids, theirs.items.ids)
         if len(lacks):
-            raise AlignmentError(f"'{who}' has no answers to {len(lacks)} items, such as {some(lacks)}")
+            raise AlignmentError(f"'{who}' has no answers to {len(lacks)} items, such as {some(lacks)}{lacking}")
     aligned = other.align(first.items.ids)
     differs = (first.items.digest != aligned.items.digest) & (first.items.digest != "") & (aligned.items.digest != "")
     if differs.any() and not allow_prompt_drift:
         raise AlignmentError(
             f"'{b}' answered {differs.sum()} of {len(differs)} items with other prompts than '{a}', such as "
-            f"{some(first.items.ids[differs])}. To mix them all the same: --allow-prompt-drift"
+            f"{some(first.items.ids[differs])}{differing}. To mix them all the same: --allow-prompt-drift"
         )
 
 
@@ -104,7 +108,7 @@ def _together(one: Responses) -> int:
 def _write(batch: list[Responses], store: Path, allow_prompt_drift: bool, dtype: DTypeLike | None) -> None:
     together = join(batch)
     if allow_prompt_drift:  # which prompt would be kept depends on who came first; unknown ones are not compared
-        items = _with(together.items, digest=None)
+        items = together.items.having(digest=None)
         together = Responses(together.models, items, together.correct, together.probs, together.provenance)
     if store.exists():
         append_models(together, store)
@@ -114,18 +118,9 @@ def _write(batch: list[Responses], store: Path, allow_prompt_drift: bool, dtype:
 
 def _sharing(one: Responses, items: Items) -> Responses:
     """The same answers with the first model's items instead of equal ones of its own: memory for many long ids."""
-    same = all(np.array_equal(a, b) for a, b in zip(_columns(one.items), _columns(items), strict=True))
+    ours, theirs = one.items.columns(), items.columns()
+    same = all(np.array_equal(np.array(ours[k]), np.array(theirs[k])) for k in ours)
     return Responses(one.models, items, one.correct, one.probs, one.provenance) if same else one
-
-
-def _columns(items: Items) -> list[Any]:
-    return [getattr(items, name) for name in ("ids", "subtask", "weight", "n_choices", "label", "digest", "cost")]
-
-
-def _with(items: Items, **changes: Any) -> Items:
-    """The items with some columns changed."""
-    columns = {k: getattr(items, k) for k in ("subtask", "weight", "n_choices", "label", "digest", "cost")}
-    return Items(items.ids, **{**columns, **changes})
 
 
 def join(parts: list[Responses]) -> Responses:
@@ -135,7 +130,7 @@ def join(parts: list[Responses]) -> Responses:
     """
     first = parts[0]
     same = np.all([p.items.digest == first.items.digest for p in parts], axis=0)
-    items = _with(first.items, digest=np.where(same, first.items.digest, ""))
+    items = first.items.having(digest=np.where(same, first.items.digest, ""))
     columns = ("released", "family", "base", "revision")
     models = Models(
         np.concatenate([p.models.ids for p in parts]),

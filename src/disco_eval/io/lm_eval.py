@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import AlignmentError, DiscoError, FormatError, some
 from ..responses import Responses
-from .importing import join
+from .importing import check_items, join
 from .records import Record, grade_of, in_layout, literal, loglikelihoods_of, one_model, read_json
 
 Array = NDArray[Any]
@@ -146,22 +146,11 @@ def read_lm_eval(
 
 
 def check_same_items(first: Responses, other: Responses, allow_prompt_drift: bool) -> None:
-    """Refuse a second model that answered other items, or the same items with other prompts."""
-    a, b = str(first.models.ids[0]), str(other.models.ids[0])
-    missing, extra = np.setdiff1d(first.items.ids, other.items.ids), np.setdiff1d(other.items.ids, first.items.ids)
-    if len(missing) or len(extra):
-        who, lacks = (b, missing) if len(missing) else (a, extra)
-        partial = [
-            str(r.models.ids[0]) for r in (first, other) if r.provenance["models"][str(r.models.ids[0])]["partial"]
-        ]
-        note = f" {' and '.join(map(repr, partial))} ran on a subset (--limit or --samples)." if partial else ""
-        raise AlignmentError(f"'{who}' has no answers to {len(lacks)} items, such as {some(lacks)}.{note}")
-    differs = first.items.digest != other.items.digest
-    if differs.any() and not allow_prompt_drift:
-        raise AlignmentError(
-            f"'{b}' answered {differs.sum()} of {len(differs)} items with other prompts than '{a}', such as "
-            f"{some(first.items.ids[differs])}: {_settings(first, other)}. To mix them: --allow-prompt-drift"
-        )
+    """Refuse a second model that answered other items, or the same items with other prompts; see `check_items`."""
+    names = [str(r.models.ids[0]) for r in (first, other)]
+    partial = [n for n, r in zip(names, (first, other), strict=True) if r.provenance["models"][n]["partial"]]
+    note = f". {' and '.join(map(repr, partial))} ran on a subset (--limit or --samples)." if partial else ""
+    check_items(first, other, allow_prompt_drift, lacking=note, differing=f": {_settings(first, other)}")
 
 
 def _settings(first: Responses, other: Responses) -> str:
