@@ -181,9 +181,13 @@ def test_what_a_method_or_a_long_array_holds_tells_functions_apart():
 def test_a_function_is_the_same_in_another_process():
     code = (
         "from functools import partial\n"
+        "import numpy as np\n"
         "from disco_eval.studies.spec import spec\n"
         "def f(x, n, rng, key=None): return n in {'a', 'b', 'c', 'd'}\n"
-        "print(spec(partial(f, key=f)))"
+        "class S:\n"
+        "    __slots__ = ('a',)\n"
+        "s = S(); s.a = np.random.default_rng(0)\n"
+        "print(spec(partial(f, key=f)), spec(s), spec([{'a', 'b', 'c'}, {'x': [f, np]}]))"
     )
     said = [
         subprocess.run(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,6 +39,7 @@ from .methods import Method, Pair, describe, methods_of
 from .plans import SplitPlan, split_plans
 from .predictions import SCHEMA, Predictions
 from .sealed import read_sealed, write_sealed
+from .spec import lasting
 
 Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
@@ -294,7 +294,9 @@ def _lost(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         gone = [name for name in old.get(key, ()) if name not in new[key]]
         if gone:
             lost.append(f"it has the {what} {some(gone, 6)}, which are not asked for now")
-    other = [n for n, text in old["methods"].items() if n in new["methods"] and _bare(text) != _bare(new["methods"][n])]
+    other = [
+        n for n, text in old["methods"].items() if n in new["methods"] and lasting(text) != lasting(new["methods"][n])
+    ]
     if other:
         lost.append(f"{some(other, 6)} had other options")
     if old["runs"] > new["runs"]:
@@ -307,14 +309,6 @@ def _lost(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         if any(now.get(split, key) != key for split, key in scenes.items()):
             lost.append(f"the answers to {name}, or who the targets are, were others")
     return lost
-
-
-def _bare(description: str) -> str:
-    """A method's description without where its objects lay in memory and how its functions are written.
-
-    The first changes from process to process; a function that was edited is still the same method, made again.
-    """
-    return re.sub(r" at 0x[0-9a-f]+|#[0-9a-f]{16}", "", description)
 
 
 def _describe(out: Path, record: dict[str, Any]) -> None:
