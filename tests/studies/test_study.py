@@ -337,6 +337,14 @@ def test_what_is_no_score_is_refused_by_its_model(r):
         (lambda s: (s, s), r"gave a tuple of 2, expected scores or the triple \(scores, low, high\)"),
         (lambda s: (s, s[:1], s), r"gave a low of shape \(1,\), expected \(4,\)"),
         (lambda s: (s, s, second(s, np.nan)), f"gave nan as the high of '{name}'"),
+        (lambda s: (s, None, s), "gave a high and None as the low; give both, or None for both"),
+        (lambda s: (s, s, None), "gave a low and None as the high; give both, or None for both"),
+        (lambda s: (s, 0 * s + 40, 0 * s + 60), "gave 40 to 60 as the interval of .* for 3 more; .* divide percent"),
+        (lambda s: (s, 0 * s, second(s, 55.5)), f"gave 0 to 55.5 as the interval of '{name}'; .* divide percent"),
+        (lambda s: (s, 0 * s + 1.6, 0 * s + 2), "gave 1.6 to 2 as the interval of .* divide percent"),
+        (lambda s: (s, s, second(s, -0.2)), f"gave .* to -0.2 as the interval of '{name}'; low is the lower end; swap"),
+        (lambda s: s + 1j, r"gave a score that is no number for each model \(complex numbers\)"),
+        (lambda s: (s, s, s + 0j), "gave a high that is no number for each model"),
     ):
         with pytest.raises(ValidationError, match=said):
             study([Given(answer)], r, "iid", 10, 1, 0)
@@ -346,6 +354,11 @@ def test_scores_a_little_outside_are_clipped(r):
     for value, kept in ((1.02, 1.0), (-0.3, 0.0), (1 + 1e-9, 1.0)):
         table = study([Given(lambda s, value=value: second(s, value))], r, "iid", 10, 1, 0).table
         assert table["estimate"][1] == kept
+    beyond = study([Given(lambda s: (second(s, 1.02), s - 1.2, s + 1.2))], r, "iid", 10, 1, 0).table
+    assert beyond["low"].to_list() == [0.0] * 4
+    assert beyond["high"].to_list() == [1.0] * 4
+    none = study([Given(lambda s: (s, None, None))], r, "iid", 10, 1, 0).table
+    assert none["low"].null_count() == none["high"].null_count() == 4
 
 
 @pytest.mark.parametrize("name", SPLITS)

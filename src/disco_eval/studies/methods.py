@@ -38,8 +38,9 @@ class Method(Protocol):
     ) -> Array | tuple[Array, Array, Array]:
         """Scores (n_targets,) in [0, 1], or a triple (scores, low, high) of such arrays, of finite numbers.
 
-        A study clips scores a little outside, such as a regression's 1.02, to [0, 1]. It refuses those below -0.5 or
-        above 1.5, which are of another unit: divide percent by 100.
+        A study clips scores a little outside, such as a regression's 1.02, to [0, 1], and low and high, of which both
+        or neither may be None, likewise. It refuses scores below -0.5 or above 1.5, and intervals that lie there or
+        reach below -2 or above 3, which are of another unit: divide percent by 100.
         """
         ...
 
