@@ -14,10 +14,11 @@ import pytest
 
 import disco_eval as de
 from disco_eval import Anchors, DiscoError, Models, Responses, ValidationError
+from disco_eval.integrity import check
 from disco_eval.splits import Split
 from disco_eval.studies import PRESETS, SPLITS, Pair, preset, split_plan, study
 from disco_eval.studies.methods import SSEPY, describe, method
-from disco_eval.studies.predictions import SCHEMA, read_predictions
+from disco_eval.studies.predictions import SCHEMA, Predictions, read_predictions
 from disco_eval.studies.presets import metabench_times, request
 from disco_eval.studies.spec import spec
 from tests.conftest import population
@@ -483,6 +484,35 @@ def test_another_study_is_not_replaced_unasked(r, tmp_path):
     replaced = study(["random+direct"], graded, "iid", [5], 1, 0, out=out, overwrite=True)
     assert replaced.table.equals(fresh.table, null_equal=True)
     assert not (out / "calibration.parquet").exists()
+
+
+def test_predictions_of_an_unknown_study_are_not_replaced_unasked(r, tmp_path):
+    asked = (["random+direct"], r, ["iid"], [5], 1, 0)
+    table = study(*asked, out=tmp_path).table
+    about, kept = (tmp_path / "study.json"), (tmp_path / "predictions.parquet").read_bytes()
+    whole = about.read_text()
+    for text in (None, "{", whole.replace('"runs": 1', '"runs": 2'), "[]"):
+        about.unlink() if text is None else about.write_text(text)
+        with pytest.raises(DiscoError, match=r"holds predictions, but of which study is not known: .*--overwrite") as e:
+            study(*asked, out=tmp_path)
+        assert "\n" not in str(e.value)
+        assert (tmp_path / "predictions.parquet").read_bytes() == kept
+    assert study(*asked, out=tmp_path, overwrite=True).table.equals(table, null_equal=True)
+    assert about.read_text() == whole
+    about.unlink()
+    (tmp_path / "predictions.parquet").unlink()  # never finished: its parts are taken up
+    assert study(*asked, out=tmp_path).table.equals(table, null_equal=True)
+
+
+def test_a_study_killed_while_it_writes_goes_on(r, tmp_path, monkeypatch):
+    asked = (["random+direct"], r, ["iid"], [5], 1, 0)
+    with monkeypatch.context() as m:
+        m.setattr(Predictions, "save", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            study(*asked, out=tmp_path)
+    assert not (tmp_path / "predictions.parquet").exists()
+    study(*asked, out=tmp_path)
+    assert not check(tmp_path).damage
 
 
 def test_a_method_that_was_edited_is_made_again(r, tmp_path):
