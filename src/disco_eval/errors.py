@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from inspect import signature
 from numbers import Integral, Real
+
+_MOST = 1_000_000  # of anything that an option counts: more would not end
 
 
 class DiscoError(Exception):
@@ -53,16 +56,38 @@ def options_of(method: Callable[..., object]) -> str:
     return ", ".join(names) or "none"
 
 
-def check_numbers(what: str, options: Mapping[str, object], methods: Sequence[Callable[..., object]]) -> None:
-    """Refuse options that ``methods`` annotate as numbers and that are none; ``what`` says whose they are."""
+def check_options(what: str, options: Mapping[str, object], methods: Sequence[Callable[..., object]]) -> None:
+    """Refuse options that ``methods`` annotate as numbers or bool and that are none; ``what`` says whose they are."""
     for option in (p for method in methods for p in signature(method).parameters.values() if p.name in options):
         value, may_be = options[option.name], str(option.annotation).split(" | ")
-        if not {"int", "float"} & set(may_be) or (value is None and "None" in may_be):
+        if value is None and "None" in may_be:
             continue
-        kind = Real if "float" in may_be else Integral
-        if isinstance(value, bool) or not isinstance(value, kind):
-            number = "a number" if kind is Real else "a whole number"
-            raise ValidationError(f"option '{option.name}' of {what} is {number}, got {value!r}")
+        kind = next((k for k in ("float", "int", "bool") if k in may_be), "")
+        needed = _needed(kind, value)
+        if needed:
+            raise ValidationError(f"option '{option.name}' of {what} is {needed}, got {value!r}")
+
+
+def _needed(kind: str, value: object) -> str:
+    """What an option of this kind must be, where the value is not that; else nothing."""
+    if kind == "bool":
+        return "" if isinstance(value, Hashable) and value in (True, False) else "true or false"
+    if kind == "float":
+        if isinstance(value, bool) or not isinstance(value, Real):
+            return "a number"
+        return "" if _finite(value) else "a finite number"
+    if kind == "int":
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            return "a whole number"
+        return "" if value <= _MOST else f"a whole number up to {_MOST:,}"
+    return ""
+
+
+def _finite(number: Real) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number that no float is
+        return False
 
 
 def unknown(kind: str, name: object, choices: Sequence[str]) -> str:

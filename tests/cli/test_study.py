@@ -6,7 +6,8 @@ import re
 import polars as pl
 import pytest
 
-from disco_eval.io import write_npz
+from disco_eval.io import read_npz, write_npz
+from disco_eval.studies import Predictions, study
 from tests.cli.test_cli import disco, refused
 from tests.conftest import population
 
@@ -71,6 +72,22 @@ def test_another_study_is_replaced_when_asked_and_leaves_nothing(work):
     assert set(pl.read_parquet(work / "replaced" / "predictions.parquet")["split"]) == {"top10"}
     assert [f.name for f in (work / "replaced" / "tables").iterdir()] == [own.name]
     assert not list((work / "replaced" / "figures").iterdir())
+
+
+def test_what_was_made_of_a_smaller_study_goes_when_predictions_change(work, monkeypatch):
+    command = ("study", "mine.npz", "--anchors", "5", "--runs", 1, "--split", "iid", "--out", "grows", "--methods")
+    disco(*command, "random+direct", cwd=work)
+    disco("report", "tables", "grows", cwd=work)
+    disco("report", "figures", "grows", cwd=work)
+    disco(*command, "random+direct", cwd=work)
+    made = [*(work / "grows" / "tables").iterdir(), *(work / "grows" / "figures").iterdir()]
+    assert len(made) == 3 + 3
+    answers = read_npz(work / "mine.npz")
+    with monkeypatch.context() as m:
+        m.setattr(Predictions, "save", lambda *args: 1 / 0)  # it is stopped just before predictions change
+        with pytest.raises(ZeroDivisionError):
+            study(["random+direct", "pds+knn"], {"mine": answers}, "iid", 5, 1, 0, out=work / "grows")
+    assert not any(file.exists() for file in [*made, work / "grows" / "report.html"])
 
 
 def test_a_long_table_from_elsewhere(work):

@@ -1,5 +1,6 @@
 """What every score model must do, whatever it predicts."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -8,7 +9,8 @@ import numpy as np
 import pytest
 
 from disco_eval import AlignmentError, DiscoError, FormatError, Responses, ValidationError
-from disco_eval.predict import PREDICTORS, predictor, restore
+from disco_eval.errors import options_of
+from disco_eval.predict import PREDICTORS, REGRESSORS, predictor, restore
 from disco_eval.select import uniform
 from tests.conftest import population
 
@@ -144,6 +146,9 @@ def test_answers_of_another_kind_are_refused_or_right(name):
         ("mlp2", {"epochs": 2.5}, "option 'epochs' of prediction 'mlp2' is a whole number, got 2.5"),
         ("mlp2", {"learning_rate": True}, "option 'learning_rate' of prediction 'mlp2' is a number, got True"),
         ("ridge", {"n_components": "few"}, "option 'n_components' of prediction 'ridge' is a whole number, got 'few'"),
+        ("ridge", {"alpha": np.inf}, "option 'alpha' of prediction 'ridge' is a finite number, got inf"),
+        ("forest", {"n_trees": 10**9}, "'n_trees' of prediction 'forest' is a whole number up to 1,000,000, got 10000"),
+        ("gp", {"grades": "maybe"}, "option 'grades' of prediction 'gp' is true or false, got 'maybe'"),
     ],
 )
 def test_options_that_are_no_numbers_say_so(name, options, message):
@@ -153,3 +158,21 @@ def test_options_that_are_no_numbers_say_so(name, options, message):
     predictor("mlp2", learning_rate=np.float32(0.1))
     predictor("mlp2", learning_rate=1)
     predictor("knn", k=np.int64(5))
+    predictor("gp", grades=np.True_, guess=None)
+
+
+BAD = [0, -1, np.nan, np.inf, 10**9, 10**400, True, "maybe", [1], 1e-300, -0.5]  # or hardly ever good
+
+
+def test_every_option_is_heard_or_refused_in_words(name):
+    r = population(24, 40)
+    source, targets = r.pick(models=np.arange(20)), r.pick(models=np.arange(20, 24))
+    anchors = uniform(source, 10, 0)
+    methods = [PREDICTORS[name], *([REGRESSORS[name]] if name in REGRESSORS else [])]
+    options = [o for m in methods for o in options_of(m).split(", ") if o != "none"]
+    for option, value in itertools.product(options, BAD):
+        try:
+            model = predictor(name, **{option: value}).fit(source, anchors, np.random.default_rng(0))
+        except DiscoError:
+            continue
+        assert np.isfinite(model.predict(targets.align(anchors.ids))).all(), (option, value)

@@ -1,11 +1,14 @@
 """What every selection must do, whatever it chooses."""
 
+import contextlib
 import inspect
+import itertools
 
 import numpy as np
 import pytest
 
 from disco_eval import DiscoError, Items, Responses, ValidationError
+from disco_eval.errors import options_of
 from disco_eval.select import SELECTORS, selector
 from tests.conftest import population
 
@@ -23,6 +26,9 @@ def kinds(name):
     yield population(24, 60, ragged=True)
     if name not in NEEDS_PROBABILITIES:
         yield population(24, 60, graded=True)
+
+
+BAD = [0, -1, np.nan, np.inf, 10**9, 10**400, True, "maybe", [1], 1e-300, -0.5]  # or hardly ever good
 
 
 def reordered(r: Responses, models, items) -> Responses:
@@ -101,6 +107,23 @@ def test_is_documented(name):
     doc = inspect.getdoc(SELECTORS[name])
     assert doc
     assert len(doc) > 80
+
+
+def test_every_option_is_heard_or_refused_in_words(name):
+    r = population(24, 40)
+    about = {k: getattr(r.items, k) for k in ("weight", "n_choices", "label")}
+    r = Responses(r.models, Items(r.items.ids, cost=np.arange(1.0, 41.0), **about), r.correct, r.probs)
+    options = [o for o in options_of(SELECTORS[name]).split(", ") if o != "none"]
+    for option, value in itertools.product(options, BAD):
+        with contextlib.suppress(DiscoError):
+            assert len(selector(name, **{option: value})(r, 10, np.random.default_rng(0))) <= 10
+
+
+@pytest.mark.parametrize("value", ["maybe", 2, 0.5, np.nan, None, [1]])
+def test_what_is_neither_true_nor_false_is_refused(value):
+    with pytest.raises(ValidationError, match="option 'stratify' of selection 'uniform' is true or false, got"):
+        selector("uniform", stratify=value)
+    selector("uniform", stratify=1)
 
 
 def test_an_unknown_name_says_which_there_are():

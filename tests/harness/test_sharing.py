@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor
 
 from disco_eval import DiscoError, FormatError, ValidationError, condense, load
+from disco_eval.harness.exports import every_eval_ever, model_index
 from disco_eval.harness.maseval import MasevalDisco, read_maseval
 from disco_eval.hub import is_repo
 from disco_eval.numerics.forest import Trees
@@ -114,6 +116,50 @@ def test_exports_carry_the_interval_and_say_that_they_are_estimates(saved):
     assert (interval["lower"], interval["upper"], interval["confidence_level"]) == (e.low, e.high, 0.8)
     assert record["model_info"]["id"] == e.model
     assert "Choose from" in refused("estimate", "toy-12", "toy.zarr", "--export", "xml", cwd=saved)
+
+
+def test_exports_say_what_the_interval_and_the_number_of_items_rest_on():
+    r = population(60, 200)
+    small = condense(r.pick(models=np.arange(50)), 20, rng=0, benchmark="toy", curve=False)
+    assert small.reserve is not None
+    own = "errors of the same procedure on source models left out"
+    survey = "standard error of the anchors as a random sample of the benchmark"
+    rest = "as a random sample of what the anchors left"
+
+    def exported(c, more=0, flags=()):
+        e = replace(c.estimate(r.pick(models=[55]))[0], flags=flags, more=more)
+        [made] = every_eval_ever(c, [e], "me/toy", "toy")[0]["evaluation_results"]
+        [arguments] = [m["args"] for m in model_index(c, [e], "me/toy", "toy")[0]["results"][0]["metrics"]]
+        details = made["score_details"]
+        spoken = made["metric_config"]["evaluation_description"]
+        assert details["uncertainty"]["num_samples"] == 20 + more
+        assert f"DISCO estimate from {20 + more} of 200 items" in spoken
+        assert (f"(20 anchors and {more} further ones)" in spoken) == (more > 0)
+        assert (details["details"]["n_anchors"], details["details"]["n_more"]) == ("20", str(more))
+        assert (arguments["n_anchors"], arguments.get("n_more", 0)) == (20, more)
+        return details["uncertainty"]["confidence_interval"]["method"]
+
+    assert exported(small) == f"{own}, widened where they tell little of the model"
+    assert exported(small, flags=("odd-answers",)) == f"{own}, or {survey} where that is wider"
+    assert (
+        exported(small, flags=("outside-range",)) == exported(small, flags=("odd-answers", "outside-range")) == survey
+    )
+    assert exported(small, 10) == f"{survey} and of 10 further items as one of what the anchors left"
+    assert exported(small, 10, ("odd-answers",)) == exported(small, 10)
+    assert exported(small, 30, ("odd-answers",)) == f"standard error of 30 further items {rest}"
+    assert exported(small, 30, ("anchors-differ",)).endswith(f"{rest}, and what the anchors would change")
+    picked = condense(r, 20, select="jsd", rng=0, benchmark="toy", curve=False)
+    assert exported(picked, flags=("odd-answers",)) == f"{own}, or error of the ability line where that is wider"
+    assert exported(condense(r, 20, predict="ridge", rng=0, benchmark="toy", curve=False)) == own
+
+
+def test_an_export_of_all_items_says_so():
+    r = population(40, 60)
+    small = condense(r.pick(models=np.arange(30)), 20, rng=0, benchmark="toy", curve=False)
+    [e] = [replace(e, more=40) for e in small.estimate(r.pick(models=[35]))]
+    [made] = every_eval_ever(small, [e], "me/toy", "toy")[0]["evaluation_results"]
+    method = made["score_details"]["uncertainty"]["confidence_interval"]["method"]
+    assert method == "none needed: every item of the benchmark was answered"
 
 
 def maseval_predictor(seed=0):

@@ -14,10 +14,11 @@ import pytest
 
 import disco_eval as de
 from disco_eval import Anchors, DiscoError, Models, Responses, ValidationError
+from disco_eval.integrity import check
 from disco_eval.splits import Split
 from disco_eval.studies import PRESETS, SPLITS, Pair, preset, split_plan, study
 from disco_eval.studies.methods import SSEPY, describe, method
-from disco_eval.studies.predictions import SCHEMA, read_predictions
+from disco_eval.studies.predictions import SCHEMA, Predictions, read_predictions
 from disco_eval.studies.presets import metabench_times, request
 from disco_eval.studies.spec import spec
 from tests.conftest import population
@@ -181,9 +182,13 @@ def test_what_a_method_or_a_long_array_holds_tells_functions_apart():
 def test_a_function_is_the_same_in_another_process():
     code = (
         "from functools import partial\n"
+        "import numpy as np\n"
         "from disco_eval.studies.spec import spec\n"
         "def f(x, n, rng, key=None): return n in {'a', 'b', 'c', 'd'}\n"
-        "print(spec(partial(f, key=f)))"
+        "class S:\n"
+        "    __slots__ = ('a',)\n"
+        "s = S(); s.a = np.random.default_rng(0)\n"
+        "print(spec(partial(f, key=f)), spec(s), spec([{'a', 'b', 'c'}, {'x': [f, np]}]))"
     )
     said = [
         subprocess.run(
@@ -333,6 +338,14 @@ def test_what_is_no_score_is_refused_by_its_model(r):
         (lambda s: (s, s), r"gave a tuple of 2, expected scores or the triple \(scores, low, high\)"),
         (lambda s: (s, s[:1], s), r"gave a low of shape \(1,\), expected \(4,\)"),
         (lambda s: (s, s, second(s, np.nan)), f"gave nan as the high of '{name}'"),
+        (lambda s: (s, None, s), "gave a high and None as the low; give both, or None for both"),
+        (lambda s: (s, s, None), "gave a low and None as the high; give both, or None for both"),
+        (lambda s: (s, 0 * s + 40, 0 * s + 60), "gave 40 to 60 as the interval of .* for 3 more; .* divide percent"),
+        (lambda s: (s, 0 * s, second(s, 55.5)), f"gave 0 to 55.5 as the interval of '{name}'; .* divide percent"),
+        (lambda s: (s, 0 * s + 1.6, 0 * s + 2), "gave 1.6 to 2 as the interval of .* divide percent"),
+        (lambda s: (s, s, second(s, -0.2)), f"gave .* to -0.2 as the interval of '{name}'; low is the lower end; swap"),
+        (lambda s: s + 1j, r"gave a score that is no number for each model \(complex numbers\)"),
+        (lambda s: (s, s, s + 0j), "gave a high that is no number for each model"),
     ):
         with pytest.raises(ValidationError, match=said):
             study([Given(answer)], r, "iid", 10, 1, 0)
@@ -342,6 +355,11 @@ def test_scores_a_little_outside_are_clipped(r):
     for value, kept in ((1.02, 1.0), (-0.3, 0.0), (1 + 1e-9, 1.0)):
         table = study([Given(lambda s, value=value: second(s, value))], r, "iid", 10, 1, 0).table
         assert table["estimate"][1] == kept
+    beyond = study([Given(lambda s: (second(s, 1.02), s - 1.2, s + 1.2))], r, "iid", 10, 1, 0).table
+    assert beyond["low"].to_list() == [0.0] * 4
+    assert beyond["high"].to_list() == [1.0] * 4
+    none = study([Given(lambda s: (s, None, None))], r, "iid", 10, 1, 0).table
+    assert none["low"].null_count() == none["high"].null_count() == 4
 
 
 @pytest.mark.parametrize("name", SPLITS)
@@ -466,6 +484,35 @@ def test_another_study_is_not_replaced_unasked(r, tmp_path):
     replaced = study(["random+direct"], graded, "iid", [5], 1, 0, out=out, overwrite=True)
     assert replaced.table.equals(fresh.table, null_equal=True)
     assert not (out / "calibration.parquet").exists()
+
+
+def test_predictions_of_an_unknown_study_are_not_replaced_unasked(r, tmp_path):
+    asked = (["random+direct"], r, ["iid"], [5], 1, 0)
+    table = study(*asked, out=tmp_path).table
+    about, kept = (tmp_path / "study.json"), (tmp_path / "predictions.parquet").read_bytes()
+    whole = about.read_text()
+    for text in (None, "{", whole.replace('"runs": 1', '"runs": 2'), "[]"):
+        about.unlink() if text is None else about.write_text(text)
+        with pytest.raises(DiscoError, match=r"holds predictions, but of which study is not known: .*--overwrite") as e:
+            study(*asked, out=tmp_path)
+        assert "\n" not in str(e.value)
+        assert (tmp_path / "predictions.parquet").read_bytes() == kept
+    assert study(*asked, out=tmp_path, overwrite=True).table.equals(table, null_equal=True)
+    assert about.read_text() == whole
+    about.unlink()
+    (tmp_path / "predictions.parquet").unlink()  # never finished: its parts are taken up
+    assert study(*asked, out=tmp_path).table.equals(table, null_equal=True)
+
+
+def test_a_study_killed_while_it_writes_goes_on(r, tmp_path, monkeypatch):
+    asked = (["random+direct"], r, ["iid"], [5], 1, 0)
+    with monkeypatch.context() as m:
+        m.setattr(Predictions, "save", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            study(*asked, out=tmp_path)
+    assert not (tmp_path / "predictions.parquet").exists()
+    study(*asked, out=tmp_path)
+    assert not check(tmp_path).damage
 
 
 def test_a_method_that_was_edited_is_made_again(r, tmp_path):

@@ -81,8 +81,7 @@ def study(
     import numpy as np
 
     from ..io import open_answers
-    from ..report.figures import remove_figures
-    from ..report.tables import remove_tables, spread_words
+    from ..report.tables import spread_words
     from ..resources import limited, on_cluster
     from ..studies.plans import split_plans
     from ..studies.presets import metabench_times, request
@@ -106,9 +105,6 @@ def study(
             asked.methods, responses, asked.splits, asked.n_anchors, runs, seed,
             out=out, jobs=jobs, cutoff=cutoff, times=times, overwrite=overwrite, progress=tell,
         )  # fmt: skip
-    if overwrite:
-        remove_tables(out / "tables")
-        remove_figures(out / "figures")
     keep(out, "study", title=out.name)
     if as_json:
         print_json({"out": str(out), "summary": predictions.summary().to_dicts()})

@@ -11,8 +11,10 @@ import numpy as np
 from .. import __version__
 from ..condensation import Condensation, Estimate
 from ..errors import DiscoError
+from ..predict import Auto
 
 EEE_SCHEMA = "0.2.1"
+_SAMPLED = "standard error of the anchors as a random sample of the benchmark"
 
 
 def eval_results(c: Condensation, estimates: Sequence[Estimate], dataset: str, task: str) -> list[dict[str, Any]]:
@@ -50,9 +52,10 @@ def model_index(c: Condensation, estimates: Sequence[Estimate], dataset: str, ta
                         {
                             "type": "accuracy" if np.isin(c.sources.grades(), (0, 1)).all() else "score",
                             "value": round(100 * e.score, 2),
-                            "name": f"DISCO estimate from {len(c.anchors)} items",
+                            "name": f"DISCO estimate from {_n_items(c, e)} items",
                             "args": {
                                 "n_anchors": len(c.anchors),
+                                **({"n_more": e.more} if e.more else {}),
                                 "low": round(100 * e.low, 2),
                                 "high": round(100 * e.high, 2),
                                 "level": round(100 * e.level, 2),
@@ -101,15 +104,15 @@ def _eee_result(c: Condensation, e: Estimate, dataset: str, task: str) -> dict[s
         },
         "score_details": {
             "score": e.score,
-            "details": {"flags": " ".join(e.flags), "n_anchors": str(len(c.anchors))},
+            "details": {"flags": " ".join(e.flags), "n_anchors": str(len(c.anchors)), "n_more": str(e.more)},
             "uncertainty": {
                 "confidence_interval": {
                     "lower": e.low,
                     "upper": e.high,
                     "confidence_level": e.level,
-                    "method": _method(e),
+                    "method": _method(c, e),
                 },
-                "num_samples": len(c.anchors),
+                "num_samples": _n_items(c, e),
             },
         },
     }
@@ -122,13 +125,36 @@ FORMATS: dict[str, Callable[[Condensation, Sequence[Estimate], str, str], list[d
 }
 
 
-def _method(e: Estimate) -> str:
-    """What the interval of an estimate rests on."""
+def _method(c: Condensation, e: Estimate) -> str:
+    """What the interval of an estimate rests on; see `CrossValidation.half_widths` and `Condensation.estimate`."""
     if e.more:
-        return f"standard error of the anchors and {e.more} further items as a random sample of the benchmark"
-    if "outside-range" in e.flags:
-        return "standard error of the anchors as a random sample of the benchmark"
-    return "errors of the same procedure on source models left out"
+        return _of_more(c, e)
+    left_out = "errors of the same procedure on source models left out"
+    model = c.score_model
+    if not isinstance(model, Auto):
+        return left_out
+    survey = _SAMPLED if model.has_survey else "error of the ability line"
+    if "outside-range" in e.flags and model.has_survey and model.guard:
+        return survey
+    if {"outside-range", "odd-answers"} & set(e.flags):
+        return f"{left_out}, or {survey} where that is wider"
+    return f"{left_out}, widened where they tell little of the model"
+
+
+def _of_more(c: Condensation, e: Estimate) -> str:
+    """What an interval rests on where further items were answered."""
+    if c.reserve is not None and c.reserve.whole(_n_items(c, e)) is not None:
+        return "none needed: every item of the benchmark was answered"
+    suspect = "anchors-differ" in e.flags or ("odd-answers" in e.flags and e.more >= len(c.anchors))
+    if suspect or c.top_up(e.more).first is None:
+        error = f"standard error of {e.more} further items as a random sample of what the anchors left"
+        return f"{error}, and what the anchors would change" if "anchors-differ" in e.flags else error
+    return f"{_SAMPLED} and of {e.more} further items as one of what the anchors left"
+
+
+def _n_items(c: Condensation, e: Estimate) -> int:
+    """How many items an estimate rests on."""
+    return len(c.anchors) + e.more
 
 
 def _of_text(c: Condensation) -> bool:
@@ -138,8 +164,9 @@ def _of_text(c: Condensation) -> bool:
 
 def _note(c: Condensation, e: Estimate) -> str:
     flags = f"; flags: {', '.join(e.flags)}" if e.flags else ""
+    kinds = f" ({len(c.anchors)} anchors and {e.more} further ones)" if e.more else ""
     return (
-        f"DISCO estimate from {len(c.anchors)} of {c.provenance.get('n_items', '?')} items, "
+        f"DISCO estimate from {_n_items(c, e)} of {c.provenance.get('n_items', '?')} items{kinds}, "
         f"{100 * e.level:g} % interval {100 * e.low:.1f} to {100 * e.high:.1f}{flags} (disco-eval {__version__})"
     )
 

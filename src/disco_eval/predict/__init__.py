@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import DiscoError, FormatError, check_numbers, options_of, unknown
+from ..errors import DiscoError, FormatError, check_options, options_of, unknown
 from .auto import Assessment, Auto
 from .base import ScoreModel
 from .direct import Direct, WeightedSum
@@ -65,7 +65,7 @@ def predictor(name: str, **options: Any) -> ScoreModel:
     if name not in PREDICTORS:
         raise DiscoError(unknown("prediction", name, list(PREDICTORS)))
     methods: list[Callable[..., object]] = [method for method in (PREDICTORS[name], REGRESSORS.get(name)) if method]
-    check_numbers(f"prediction '{name}'", options, methods)
+    check_options(f"prediction '{name}'", options, methods)
     try:
         return PREDICTORS[name](**options)
     except TypeError:

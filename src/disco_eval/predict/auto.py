@@ -163,6 +163,11 @@ class Auto:
         """The options that a fitted model learned from its sources where they were not given."""
         return {"guess": self._memories.grades.guesses, "perfect": self._memories.perfect is not None}
 
+    @property
+    def has_survey(self) -> bool:
+        """Whether anchors were drawn by chance, so that they make a survey; else the ability line takes its place."""
+        return self._survey is not None
+
     def difference_error(self, one: Array, other: Array) -> float | None:
         """Standard error of the survey's difference of two models, from grades (n_anchors,); None without a survey."""
         return None if self._survey is None else self._survey.difference_error(one, other)

@@ -18,7 +18,8 @@ class MLP2:
 
     Mean squared error, learning rate 1e-3, 200 epochs of full batches; weights start uniform within 1 / sqrt(inputs).
 
-    Raises ValidationError for fewer than one epoch or a learning rate that is not above 0.
+    Raises ValidationError for fewer than one epoch or a learning rate that is not above 0, or is so high that
+    the fit does not converge.
     """
 
     name: ClassVar[str] = "mlp2"
@@ -39,13 +40,21 @@ class MLP2:
         first = [np.zeros_like(w) for w in self._layers]
         second = [np.zeros_like(w) for w in self._layers]
         for epoch in range(1, self.epochs + 1):
-            for w, m, v, slope in zip(self._layers, first, second, self._slopes(X, y), strict=True):
-                m += (1 - _BETAS[0]) * (slope - m)
-                v += (1 - _BETAS[1]) * (slope**2 - v)
-                w *= 1 - self.learning_rate * _DECAY
-                width = np.sqrt(v / (1 - _BETAS[1] ** epoch)) + _EPSILON
-                w -= self.learning_rate / (1 - _BETAS[0] ** epoch) * m / width
+            with np.errstate(over="ignore", invalid="ignore"):  # told below
+                self._step(epoch, first, second, self._slopes(X, y))
+        if not all(np.isfinite(w).all() for w in self._layers):
+            raise ValidationError(
+                f"{self.name} does not converge with learning_rate={self.learning_rate:g}; take one such as 1e-3"
+            )
         return self
+
+    def _step(self, epoch: int, first: list[Array], second: list[Array], slopes: list[Array]) -> None:
+        for w, m, v, slope in zip(self._layers, first, second, slopes, strict=True):
+            m += (1 - _BETAS[0]) * (slope - m)
+            v += (1 - _BETAS[1]) * (slope**2 - v)
+            w *= 1 - self.learning_rate * _DECAY
+            width = np.sqrt(v / (1 - _BETAS[1] ** epoch)) + _EPSILON
+            w -= self.learning_rate / (1 - _BETAS[0] ** epoch) * m / width
 
     def predict(self, X: Array) -> Array:
         return self._activations(np.asarray(X, dtype=np.float64))[-1][:, 0]

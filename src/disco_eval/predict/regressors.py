@@ -136,6 +136,9 @@ class Lasso(_Penalised):
     def _estimator(self) -> Any:
         from sklearn.linear_model import Lasso as SkLasso
 
+        if not self.alpha:
+            raise ValidationError("lasso with alpha=0 is least squares, on which it does not converge; take linear")
+
         return SkLasso(alpha=self.alpha, max_iter=20_000)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from ..files import new_file
 from ..numerics.metrics import mae_pp, spearman
 from ..studies.confidence import FILE as CALIBRATION
 from ..studies.confidence import errors_by_calibration
+from ..studies.outdated import FIGURE_FORMATS
 from ..studies.predictions import Predictions
 from .scatter import GRID, INK
 from .tables import labels, slug
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-FORMATS = ("svg", "png", "pdf")
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c8c8c", "#222222")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 WIDTHS = {"column": 3.35, "page": 7.0}  # inches, as printed: text stays 7 points in either
@@ -58,8 +57,8 @@ def write_figures(
     shared number of anchors up to 100, ``curves`` (error and rank over numbers of anchors) where there are several, and
     ``calibration``. Raises ValidationError for another kind or width.
     """
-    if kind not in FORMATS:
-        raise ValidationError(f"figures are drawn as {', '.join(FORMATS)}, not '{kind}'")
+    if kind not in FIGURE_FORMATS:
+        raise ValidationError(f"figures are drawn as {', '.join(FIGURE_FORMATS)}, not '{kind}'")
     if width not in WIDTHS:
         raise ValidationError(f"figures are as wide as a {' or a '.join(WIDTHS)}, not '{width}'")
     written = []
@@ -73,14 +72,6 @@ def write_figures(
             _save(figure, file, kind)
             written.append(file)
     return written
-
-
-def remove_figures(folder: Path) -> None:
-    """Remove the figures that `write_figures` wrote, known by their names."""
-    named = re.compile(rf"(scatter|ranks|curves|calibration)-.+\.({'|'.join(FORMATS)})")
-    for file in folder.iterdir() if folder.is_dir() else ():
-        if named.fullmatch(file.name):
-            file.unlink()
 
 
 def _save(figure: Figure, file: Path, kind: str) -> None:

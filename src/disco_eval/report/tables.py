@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,8 @@ from ..errors import DiscoError, some
 from ..files import new_file
 from ..predict import PREDICTORS
 from ..select import SELECTORS
-from ..studies.predictions import KEYS, Predictions
+from ..studies.outdated import TEX_BEGINS, remove_tables
+from ..studies.predictions import Predictions
 
 _SELECTIONS = {
     "random": "Random",
@@ -229,7 +229,7 @@ def latex(table: Table) -> str:
     heads = " & ".join(rf"\multicolumn{{2}}{{c}}{{\textbf{{{_tex(b)}}}}}" for b in table.benchmarks)
     rules = "".join(rf"\cmidrule(lr){{{4 + 2 * k}-{5 + 2 * k}}}" for k in range(len(table.benchmarks)))
     lines = [
-        _TEX_BEGINS,
+        TEX_BEGINS,
         rf"\begin{{tabular}}{{ccc|{'l' * width}}}",
         r"\toprule",
         rf"\textbf{{Approach}} & \textbf{{Selection}} & \textbf{{Prediction}} & {heads} \\",
@@ -284,18 +284,6 @@ def write_tables(predictions: Predictions, out: str | Path) -> list[Path]:
     return written
 
 
-def remove_tables(folder: Path, but: Sequence[Path] = ()) -> None:
-    """Remove tables that `write_tables` wrote, known by their names and how they begin, ``but`` those."""
-    begins = {".md": "Split: ", ".tex": _TEX_BEGINS, ".csv": ",".join(KEYS)}
-    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if file in but or not _NAMED.fullmatch(file.name) or not file.is_file():
-            continue
-        with file.open(encoding="utf-8", errors="replace") as text:
-            ours = text.readline().startswith(begins[file.suffix])
-        if ours:
-            file.unlink()
-
-
 def slug(name: str) -> str:
     """A name as part of a file name."""
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in name).strip(".") or "_"
@@ -343,8 +331,6 @@ def _tex_cell(row: Row, benchmark: str, what: str, digits: int, best: dict[tuple
     return shown + spread
 
 
-_NAMED = re.compile(r"summary\.csv|table-.+-\d+\.(md|tex)")
-_TEX_BEGINS = "% needs booktabs and multirow"
 _TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _TEX |= {c: "\\" + c for c in "&%_#${}"}
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..errors import DiscoError, check_numbers, options_of, unknown
+from ..errors import DiscoError, check_options, options_of, unknown
 from .anchors import Anchors
 from .chance import complete, stratified
 from .clustered import anchor_conf, anchor_corr, anchor_irt
@@ -43,7 +43,7 @@ def selector(name: str, **options: Any) -> Selector:
     takes = options_of(method)
     if not set(options) <= set(takes.split(", ")):
         raise DiscoError(f"selection '{name}' does not take these options: {options}; it takes {takes}")
-    check_numbers(f"selection '{name}'", options, [method])
+    check_options(f"selection '{name}'", options, [method])
     return partial(method, **options)
 
 

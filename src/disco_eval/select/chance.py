@@ -46,6 +46,8 @@ class Price:
             return most
         cost = responses.items.cost
         assert cost is not None
+        if not self.budget >= 0:
+            raise ValidationError(f"a budget must be 0 or more, got {self.budget:g}")
         n = most
         for _ in range(60):  # items larger than the step are certain, which makes the mean cost depend on n
             spent = float(np.minimum(n * size / size.sum(), 1.0) @ cost)

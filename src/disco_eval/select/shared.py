@@ -64,8 +64,10 @@ def source_irt(responses: Responses, n_dims: int | None = None) -> SourceIRT:
     a fifth of the source models whose families (or base models, where known) the fit has not seen. The result does not
     depend on the order of models or items.
 
-    Raises ValidationError for fewer than 5 source models, or more dimensions than they can carry.
+    Raises ValidationError for fewer than 5 source models, no dimensions, or more than they can carry.
     """
+    if n_dims is not None and n_dims < 1:
+        raise ValidationError(f"n_dims must be at least 1, or None to choose it, got {n_dims}")
     return once(responses, ("irt", n_dims), lambda: _fit(responses, n_dims))
 
 

@@ -28,6 +28,7 @@ from .sealed import is_whole, write_sealed
 
 Array = NDArray[Any]
 _ROOM = 0.5  # beyond [0, 1], which a regression may leave; further out is another unit
+_WIDE = 2.0  # beyond [0, 1], which an end of a wide interval may lie
 _IN_MEMORY = 2**28  # bytes of answers that a study holds in memory instead of reading them again and again
 
 
@@ -161,7 +162,7 @@ def _predict(unit: Unit, m: Method, source: Responses, target: Responses) -> pl.
 
 
 def _checked(name: str, given: Any, models: list[str]) -> tuple[Array, Array | None, Array | None]:
-    """A method's scores, clipped to [0, 1], with what it gave as low and high; ValidationError for other units."""
+    """A method's scores, low and high, clipped to [0, 1]; ValidationError where they are of another unit."""
     if isinstance(given, tuple) and len(given) != 3:
         raise ValidationError(
             f"method '{name}' gave a tuple of {len(given)}, expected scores or the triple (scores, low, high)"
@@ -175,15 +176,39 @@ def _checked(name: str, given: Any, models: list[str]) -> tuple[Array, Array | N
             f"method '{name}' gave {scores[k]:.6g} as the score of '{models[k]}'{_others(strange)}; "
             "scores are in [0, 1]; divide percent by 100"
         )
-    low, high = (
-        None if ends is None else _numbers(name, what, ends, models) for what, ends in (("low", low), ("high", high))
-    )
-    return np.clip(scores, 0.0, 1.0), low, high
+    if low is None and high is None:
+        return np.clip(scores, 0.0, 1.0), None, None
+    if low is None or high is None:
+        only, other = ("high", "low") if low is None else ("low", "high")
+        raise ValidationError(f"method '{name}' gave a {only} and None as the {other}; give both, or None for both")
+    low, high = _ends(name, low, high, models)
+    return np.clip(scores, 0.0, 1.0), np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def _ends(name: str, low: Any, high: Any, models: list[str]) -> tuple[Array, Array]:
+    """The ends of a method's intervals, which may lie beyond [0, 1], but not as far as those of another unit."""
+    low, high = _numbers(name, "low", low, models), _numbers(name, "high", high, models)
+    crossed = low > high + 1e-9
+    far = (np.minimum(low, high) < -_WIDE) | (np.maximum(low, high) > 1 + _WIDE) | (low > 1 + _ROOM) | (high < -_ROOM)
+    for wrong, why in (
+        (far, "intervals are of scores in [0, 1]; divide percent by 100"),
+        (crossed, "low is the lower end; swap the two"),
+    ):
+        found = np.flatnonzero(wrong)
+        if len(found):
+            k = found[0]
+            raise ValidationError(
+                f"method '{name}' gave {low[k]:.6g} to {high[k]:.6g} as the interval of '{models[k]}'"
+                f"{_others(found)}; {why}"
+            )
+    return low, high
 
 
 def _numbers(name: str, what: str, given: Any, models: list[str]) -> Array:
     """One finite number for each model, (n_models,)."""
     try:
+        if np.iscomplexobj(given):
+            raise TypeError("complex numbers")
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as e:
         raise ValidationError(f"method '{name}' gave a {what} that is no number for each model ({e})") from None

@@ -16,7 +16,7 @@ from ..predict import PREDICTORS, ScoreModel, predictor
 from ..responses import Responses
 from ..select import SELECTORS, Anchors, selector
 from ..select.anchors import by_id, check_count
-from .spec import spec
+from .spec import held_spec, object_spec, spec
 
 Array = NDArray[Any]
 Options = Mapping[str, Any]
@@ -38,8 +38,9 @@ class Method(Protocol):
     ) -> Array | tuple[Array, Array, Array]:
         """Scores (n_targets,) in [0, 1], or a triple (scores, low, high) of such arrays, of finite numbers.
 
-        A study clips scores a little outside, such as a regression's 1.02, to [0, 1]. It refuses those below -0.5 or
-        above 1.5, which are of another unit: divide percent by 100.
+        A study clips scores a little outside, such as a regression's 1.02, to [0, 1], and low and high, of which both
+        or neither may be None, likewise. It refuses scores below -0.5 or above 1.5, and intervals that lie there or
+        reach below -2 or above 3, which are of another unit: divide percent by 100.
         """
         ...
 
@@ -94,10 +95,12 @@ class Pair:
     predict_options: Options = field(default_factory=dict)
     times: float | Mapping[str, float] = 1.0
     n_sources: int | None = None
-    _specs: tuple[str, str] = field(init=False, repr=False, compare=False)
+    _specs: tuple[str, str] = field(init=False, repr=False, compare=False)  # of either, with its options
 
     def __post_init__(self) -> None:  # once: what a function holds may change while it is called
-        object.__setattr__(self, "_specs", (spec(self.select), spec(self.predict)))
+        both = (self.select, self.select_options), (self.predict, self.predict_options)
+        texts = tuple(f"{spec(function)}{held_spec(sorted(options.items()))}" for function, options in both)
+        object.__setattr__(self, "_specs", texts)
 
     def count(self, n_anchors: int, n_items: int, benchmark: str = "") -> int:
         """How many anchors it really takes: ``times`` as many, never more than there are items."""
@@ -141,7 +144,7 @@ class Pair:
     @property
     def selection(self) -> str:
         """What the choice of anchors depends on, as text: methods that share it share their anchors in every run."""
-        return f"{self._specs[0]}{sorted(self.select_options.items())}/{self.n_sources}"
+        return f"{self._specs[0]}/{self.n_sources}"
 
     @property
     def irt_dims(self) -> list[int | None]:
@@ -195,8 +198,8 @@ def _stratified(confidence: Array, right: Array, weight: Array, k: int, rng: np.
 def describe(method: Method) -> str:
     """What makes two methods the same, as text; a user's own method is known by its name and repr alone."""
     if isinstance(method, Pair):
-        return f"{method.selection}/{method.times}|{method._specs[1]}{sorted(method.predict_options.items())}"
-    return repr(method) if type(method).__repr__ is not object.__repr__ else type(method).__qualname__
+        return f"{method.selection}/{method.times}|{method._specs[1]}"
+    return object_spec(method) if type(method).__repr__ is not object.__repr__ else type(method).__qualname__
 
 
 _SAME: dict[str, tuple[str, Options]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,9 +36,11 @@ from .cells import (
 )
 from .confidence import write_calibration
 from .methods import Method, Pair, describe, methods_of
+from .outdated import remove_outdated
 from .plans import SplitPlan, split_plans
-from .predictions import SCHEMA, Predictions
-from .sealed import read_sealed, write_sealed
+from .predictions import FILE, SCHEMA, Predictions
+from .sealed import checksum, is_whole, read_sealed, seal_of, write_sealed
+from .spec import lasting
 
 Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
@@ -83,7 +84,8 @@ def study(
     out
         A folder for ``predictions.parquet``, finished parts, times and calibration. A study that was stopped and is
         started again with the same arguments takes up its finished parts, as does one that asks for all of it and more
-        (methods, splits, benchmarks, anchors, runs); None keeps nothing.
+        (methods, splits, benchmarks, anchors, runs); None keeps nothing. Where predictions change, the tables, figures
+        and report made of the former ones are removed.
     jobs
         Processes that work side by side, one thread each.
     benchmark
@@ -97,7 +99,8 @@ def study(
     overwrite
         Replace another study in ``out``. Parts of it that this one shares are taken up.
 
-    Raises DiscoError for unknown names, and where ``out`` holds another finished study, and whatever a method raises.
+    Raises DiscoError for unknown names, and where ``out`` holds another finished study or
+    predictions of an unknown one, and whatever a method raises.
     """
     chosen = methods_of(methods)
     plans = split_plans(split, cutoff)
@@ -122,10 +125,12 @@ def study(
             table = _with_times(table, measured)
         result = Predictions(table)
         if out is not None:
-            result.save(out)
+            if overwrite or not _holds(Path(out), table):
+                remove_outdated(Path(out))
             write_sealed(measured, Path(out) / TIMES)
             write_calibration(named, out)
             _describe(Path(out), record)
+            result.save(out)  # last: predictions without a description are refused
     return result
 
 
@@ -267,14 +272,19 @@ def _record(
 
 
 def _no_other(out: Path, new: dict[str, Any]) -> None:
-    """Refuse a folder with a finished study of which this one would lose something.
+    """Refuse a folder with a finished study of which this one would lose something, or may.
 
-    One that cannot be read is made again, and of what older versions did not record nothing is asked.
+    Of what older versions did not record nothing is asked.
     """
     try:
         old = read_study(out)
-    except FormatError:
-        return
+    except FormatError as e:
+        if not (out / FILE).exists():
+            return
+        raise DiscoError(
+            f"'{out}' holds predictions, but of which study is not known: {e}. Choose another --out, or replace them "
+            "with --overwrite"
+        ) from None
     lost = _lost(old, new)
     if lost:
         raise DiscoError(
@@ -294,7 +304,9 @@ def _lost(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         gone = [name for name in old.get(key, ()) if name not in new[key]]
         if gone:
             lost.append(f"it has the {what} {some(gone, 6)}, which are not asked for now")
-    other = [n for n, text in old["methods"].items() if n in new["methods"] and _bare(text) != _bare(new["methods"][n])]
+    other = [
+        n for n, text in old["methods"].items() if n in new["methods"] and lasting(text) != lasting(new["methods"][n])
+    ]
     if other:
         lost.append(f"{some(other, 6)} had other options")
     if old["runs"] > new["runs"]:
@@ -309,16 +321,12 @@ def _lost(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     return lost
 
 
-def _bare(description: str) -> str:
-    """A method's description without where its objects lay in memory and how its functions are written.
-
-    The first changes from process to process; a function that was edited is still the same method, made again.
-    """
-    return re.sub(r" at 0x[0-9a-f]+|#[0-9a-f]{16}", "", description)
+def _holds(out: Path, table: pl.DataFrame) -> bool:
+    return is_whole(out / FILE) and seal_of(out / FILE) == checksum(table)
 
 
 def _describe(out: Path, record: dict[str, Any]) -> None:
-    files = sorted(file.name for file in out.glob("*.parquet") if not file.name.startswith("."))
+    files = sorted({FILE} | {file.name for file in out.glob("*.parquet") if not file.name.startswith(".")})
     record = {**record, "files": files}
     with new_file(out / STUDY) as draft:
         draft.write_text(json.dumps({**record, "checksum": checksum_of(record)}, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,94 @@
+"""What methods hold as text: long things within others are told apart, and what cannot be is shared with nothing."""
+
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import polars as pl
+
+from disco_eval import Anchors
+from disco_eval.studies import Pair
+from disco_eval.studies.methods import describe
+from disco_eval.studies.spec import spec
+from tests.conftest import population
+
+
+class Holder:
+    def __init__(self, held):
+        self.held = held
+
+
+@dataclass
+class Fields:
+    held: object
+
+
+class Slots:
+    __slots__ = ("held",)
+
+    def __init__(self, held):
+        self.held = held
+
+
+def test_what_is_held_within_tells_functions_apart():
+    def of(held):
+        return lambda x, n, rng: held
+
+    long = np.arange(10_000.0)
+    middle = np.where(long == 5000, 0, long)
+    both = population(20, 3000), population(20, 3000, seed=1)
+    of_places = (Anchors.of(both[0].items, np.arange(a, 2000 + a), "x") for a in (0, 1))
+    within = [
+        lambda v: [v], lambda v: {"a": v}, lambda v: (v,), lambda v: {"a": [{"b": (v,)}]}, Fields, Slots, Holder,
+        lambda v: [Holder([v])], lambda v: [of(v)], lambda v: pl.DataFrame({"a": v}), lambda v: v.astype(object),
+        lambda v: set(v.tolist()), lambda v: lru_cache(of(v)), lambda v: np.ma.array(v, mask=v == 0),
+    ]  # fmt: skip
+    pairs = [(held(long), held(long.copy()), held(middle)) for held in within]
+    pairs += [(a, a, b) for a, b in (both, of_places)]
+    for a, again, b in pairs:
+        assert spec(of(a)) == spec(of(again)) != spec(of(b)), type(a)
+        assert len(spec(Slots(a))) < 1200
+
+
+def test_what_cannot_be_told_apart_is_shared_with_nothing():
+    def of(held):
+        return lambda x, n, rng: held
+
+    def early():
+        made = Pair("x", lambda x, n, rng: later(x), "direct")
+
+        def later(x):
+            return x
+
+        return made
+
+    one, other = threading.Lock(), threading.Lock()
+    assert spec(of([one])) == spec(of([one])) != spec(of([other]))
+    assert spec(of(c for c in "a")) != spec(of(c for c in "a"))
+    assert "<locals>.<lambda>#" in describe(early())
+    ring, deep = [], []
+    ring.append(ring)
+    for _ in range(5000):
+        deep = [deep]
+    assert spec(of(ring)) == spec(of(ring))
+    assert spec(of(deep))
+    both = [1]
+    for _ in range(100):
+        both = [both, both]
+    assert spec(of(both))
+
+
+def test_arrays_among_options_tell_methods_apart():
+    value = np.arange(2000.0)
+    other = np.where(value == 1000, -1, value)
+    made = [Pair("x", "pds", "direct", o, o) for o in ({"a": [v]} for v in (value, value.copy(), other))]
+    assert describe(made[0]) == describe(made[1]) != describe(made[2])
+    assert made[0].selection == made[1].selection != made[2].selection
+    plain = Pair("x", "pds", "knn", {"stratify": True, "committee_size": 6}, {"parts": ("probs",), "k": 3}, n_sources=4)
+    assert (
+        describe(plain) == "pds[('committee_size', 6), ('stratify', True)]/4/1.0|knn[('k', 3), ('parts', ('probs',))]"
+    )
+
+    assert describe(Fields(value)) == describe(Fields(value.copy())) != describe(Fields(other))
+    assert describe(Fields([1, "a"])) == "Fields(held=[1, 'a'])"
