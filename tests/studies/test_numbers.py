@@ -138,7 +138,7 @@ def test_costs_are_read_where_they_were_recorded(tmp_path):
         (tmp_path / f"results_{k}.json").write_text(json.dumps({"total_evaluation_time_seconds": t}))
     assert sorted(lm_eval_seconds(tmp_path)) == [99.5, 100.5]
     cost = measured(lm_eval_seconds(tmp_path), [1.0], None, 10)
-    assert (cost.full, cost.full_sd, cost.offline) == (100, 0.5, 1000)
+    assert (cost.full, cost.full_sd, cost.anchors_sd, cost.offline) == (100, pytest.approx(0.5**0.5), 0, 1000)
     assert cost.break_even == 11
     (tmp_path / "results_9.json").write_text("{}")
     with pytest.raises(FormatError, match="holds no total_evaluation_time_seconds"):

@@ -89,7 +89,7 @@ def _seconds(file: Path) -> float:
 
 
 def measured(full: list[float], anchors: list[float], offline: float | None, n_sources: int | None) -> Cost:
-    """Cost from several measurements: means and standard deviations.
+    """Cost from several measurements: means and sample standard deviations.
 
     ``offline`` is taken as given; otherwise it is ``n_sources`` full evaluations, or 0 where that is None too (the
     source models' answers were there already).
@@ -98,7 +98,12 @@ def measured(full: list[float], anchors: list[float], offline: float | None, n_s
         raise ValidationError("at least one full evaluation and one on the anchors must be measured or given")
     whole, part = float(np.mean(full)), float(np.mean(anchors))
     once = offline if offline is not None else (n_sources or 0) * whole
-    return Cost(whole, part, once, float(np.std(full)), float(np.std(anchors)))
+    return Cost(whole, part, once, _sd(full), _sd(anchors))
+
+
+def _sd(measurements: list[float]) -> float:
+    """Sample standard deviation; 0 of a single measurement."""
+    return float(np.std(measurements, ddof=1)) if len(measurements) > 1 else 0.0
 
 
 def study_seconds(folder: str | Path) -> pl.DataFrame:
