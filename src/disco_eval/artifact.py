@@ -219,8 +219,7 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
 def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subtasks: int) -> CrossValidation:
     checked = _field(about, "validation", dict)
     error, n_left = (_of_shape(arrays, f"validation.subtask_{name}", (n, n_subtasks)) for name in ("error", "left"))
-    if not (n_left[np.isfinite(error)] > 0).all():
-        raise FormatError("the saved errors of subtasks make no sense: of some that were left, no item is")
+    _check_left(error, n_left)
     return CrossValidation(
         truth=need(arrays, "sources.scores", (n,)),
         estimate=need(arrays, "validation.estimate", (n,)),
@@ -235,11 +234,16 @@ def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subta
         subtask_left=n_left,
         curve=need(arrays, "validation.curve", (None, 3)),
         nearest=_of_shape(arrays, "validation.nearest", (n,)),
-        relatives=_relatives(arrays, n) if about["format"] >= 6 else None,
+        relatives=_relatives(arrays, n, n_subtasks if about["format"] >= 13 else 0) if about["format"] >= 6 else None,
         near=_between(checked, "near", 1e-3, 1e3),
         cautious=_field(checked, "cautious", bool),
         trusts_kin=_field(checked, "trusts_kin", bool),
     )
+
+
+def _check_left(error: Array, n_left: Array) -> None:
+    if not (n_left[np.isfinite(error)] > 0).all():
+        raise FormatError("the saved errors of subtasks make no sense: of some that were left, no item is")
 
 
 def _kept_together(checked: dict[str, Any]) -> str:
@@ -248,11 +252,13 @@ def _kept_together(checked: dict[str, Any]) -> str:
     return by
 
 
-def _relatives(arrays: dict[str, Array], n_sources: int) -> Relatives | None:
+def _relatives(arrays: dict[str, Array], n_sources: int, n_subtasks: int) -> Relatives | None:
     names = [f"relatives.{f.name}" for f in fields(Relatives)]
     if not any(name in arrays for name in names):
         return None
-    found = Relatives(*(need(arrays, name, (n_sources,)) for name in names))
+    overall = [need(arrays, name, (n_sources,)) for name in names[:3]]
+    found = Relatives(*overall, *(_of_shape(arrays, name, (n_sources, n_subtasks)) for name in names[3:]))
+    _check_left(found.subtask_error, found.subtask_left)
     away = need(arrays, "validation.nearest", (n_sources,))
     if np.abs(found.error).max() > 1 + 1e-9 or found.scale.min() < 0 or min(found.nearest.min(), away.min()) < 0:
         raise FormatError("the errors of sources left out alone make no sense")

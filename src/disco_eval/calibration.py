@@ -16,15 +16,15 @@ from .numerics.likeness import effective_number
 from .numerics.survey import systematic
 from .predict import Assessment
 from .predict.guard import START, part_of
-from .predict.subtasks import SubtaskModel, left_of, parts_of
+from .predict.subtasks import missed
 from .recipe import Recipe, assess, distance_apart
 from .relatives import Relatives
 from .resources import workers
 from .responses import Responses
-from .select import Anchors, uniform
+from .select import uniform
 from .select.anchors import by_id
 from .select.shared import keep
-from .splits import fold_groups, kin, telling_answers
+from .splits import fold_groups, telling_answers
 
 Array = NDArray[Any]
 
@@ -35,7 +35,6 @@ APART = 0.98  # share of left-out sources whose two estimates lie closer than th
 FEW_SOURCES = 40
 TOO_LITTLE = 1e-9  # of an error of random items, to gain on: all items are anchors
 LEAST_CURVE = 25  # source models at the first point of the learning curve
-MOST_SUBTASKS = 1000
 KEPT_TOGETHER = {"family": "whole families", "base": "whole base models", "answers": "groups of like models"}
 FEW_KINDS = 8.0  # effective number of different source models, below which they are too alike
 FEW_FAMILIES = 4  # named families, or models of none, below which sources say little about another one
@@ -293,14 +292,7 @@ def _one_fold(
         some = np.sort(by_id(source.models.ids)[for_draw.choice(source.n_models, size, replace=False)])
         at, small = recipe.make(source.pick(models=some), for_make)
         fewer[i] = np.abs(np.clip(small.predict(unseen.pick(items=at.positions)), 0, 1) - truth)
-    by_subtask = fit_subtasks(source, anchors)
-    error, n_left = np.zeros((2, unseen.n_models, 0))
-    if by_subtask is not None:
-        names = source.items.subtasks
-        parts = parts_of(source.items.pick(anchors.positions), names, by_subtask.total)
-        left = np.where(left_of(parts) > 0, left_of(parts), np.nan)
-        error = (unseen.subtask_scores() - by_subtask.predict(answers, np.clip(found.score, 0, 1), parts)) / left
-        n_left = np.broadcast_to(left_of(parts) * by_subtask.size, error.shape)
+    error, n_left = missed(source, unseen, anchors, np.clip(found.score, 0, 1))
     return _Fold(found, _direct_errors(unseen, len(anchors), for_direct), error, n_left, fewer)
 
 
@@ -308,19 +300,6 @@ def curve_sizes(n: int) -> list[int]:
     """Numbers of source models below ``n`` at which the learning curve is measured: 25, 50, 100, ..."""
     sizes = [LEAST_CURVE * 2**k for k in range(20)]
     return [size for size in sizes if size < 0.8 * n]
-
-
-def n_subtasks(responses: Responses) -> int:
-    """How many subtasks there are to estimate; 0 where the benchmark has none or one."""
-    n = len(responses.items.subtasks)
-    return n if 1 < n <= MOST_SUBTASKS else 0
-
-
-def fit_subtasks(source: Responses, anchors: Anchors) -> SubtaskModel | None:
-    """The model of the subtasks' scores; None where there are no subtasks."""
-    if not n_subtasks(source):
-        return None
-    return SubtaskModel.fit(source, anchors.positions, kin(source))
 
 
 def source_flags(sources: Responses, validation: CrossValidation) -> tuple[str, ...]:

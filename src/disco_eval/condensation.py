@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from .calibration import CrossValidation, source_flags
 from .errors import AlignmentError, ValidationError, some
 from .numerics.gp import squared_distances
-from .numerics.intervals import symmetric_quantile
 from .predict import Assessment, ScoreModel, signature
 from .predict.subtasks import KNOWN, SubtaskErrors, SubtaskModel, agreeing, informed, left_of, parts_of
 from .recipe import assess
@@ -290,17 +289,22 @@ class Condensation:
     @property
     def subtask_mae(self) -> Array:
         """Mean absolute error to expect on every subtask, (n_subtasks,), in [0, 1]: 0 where all of it are anchors."""
-        errors = self._subtask_errors
-        if self.subtask_model is None or errors is None:
+        if self.subtask_model is None:
             return np.zeros(0)
+        errors, _ = self._subtask_errors
         left = left_of(parts_of(self.items, self.subtask_names, self.subtask_model.total))
         mean = errors.each(lambda shares: float(np.abs(shares).mean()))
         return np.asarray(left * errors.expected(left * self.subtask_model.size) * mean)
 
     @cached_property
-    def _subtask_errors(self) -> SubtaskErrors | None:
-        v, model = self.validation, self.subtask_model
-        return SubtaskErrors.of(v.subtask_error, v.subtask_left, model.noise) if model is not None else None
+    def _subtask_errors(self) -> tuple[SubtaskErrors, SubtaskErrors]:
+        """Of sources left out with their kin, and of ones left out alone; the former twice if that is unknown."""
+        assert self.subtask_model is not None
+        v, noise = self.validation, self.subtask_model.noise
+        strangers, alone = SubtaskErrors.of(v.subtask_error, v.subtask_left, noise), v.relatives
+        if alone is None or not alone.subtask_error.size:
+            return strangers, strangers
+        return strangers, SubtaskErrors.of(alone.subtask_error, alone.subtask_left, noise)
 
     def _subtasks(
         self,
@@ -313,21 +317,23 @@ class Condensation:
         more: int,
     ) -> list[tuple[SubtaskEstimate, ...]]:
         """Every model's estimates of the subtasks; empty where there are none."""
-        model, asked, errors = self.subtask_model, self.asked(more), self._subtask_errors
-        if model is None or errors is None:
+        model, asked = self.subtask_model, self.asked(more)
+        if model is None:
             return [()] * len(scores)
+        (strangers, alone), near = self._subtask_errors, self.validation.kin(found)[:, None]
         parts = parts_of(asked, self.subtask_names, self._subtask_totals(asked, more))
         anchors, own = np.split(parts, [len(self.items)])
         rest, doubtful, known = model.rest(part, scores, anchors), np.ones((1, 1)), part.grades() @ anchors
         if more:
             taken, further = self._reserve(more).grades[:, :more], self.further(answers, more).grades()
             usual = model.rest(self.sources, self.source_scores, anchors).mean(axis=0)
-            doubt = np.outer(self._sureness(found) ** 2, errors.doubt)
-            rest, doubtful = informed(rest, usual, doubt, errors.noise, own, further, taken)
+            doubt = strangers.doubt + near * (alone.doubt - strangers.doubt)
+            rest, doubtful = informed(rest, usual, doubt, model.noise, own, further, taken)
             known = known + further @ own
         left = left_of(parts)
         values = np.clip(known + left * agreeing(known, rest, left, scores, model.total), 0.0, 1.0)  # but for rounding
-        error = errors.expected(left * model.size, doubtful * errors.doubt) * errors.each(symmetric_quantile, level)
+        error, of_alone = (e.within(level, left * model.size, doubtful * e.doubt) for e in (strangers, alone))
+        error = error + near * (of_alone - error)
         slopes = model.line[1] / np.maximum(left_of(anchors), KNOWN)
         worse = np.maximum(halves**2 - self.validation.half_width(level) ** 2, 0.0)  # known worse than the sources were
         widths = left * np.sqrt(error**2 + doubtful * slopes**2 * worse[:, None])
@@ -336,11 +342,6 @@ class Condensation:
         counts = [int((asked.subtask == name).sum()) for name in self.subtask_names]
         rows = zip(values.tolist(), low.tolist(), np.minimum(high, 1.0).tolist(), strict=True)
         return [tuple(starmap(SubtaskEstimate, zip(self.subtask_names, *row, counts, strict=True))) for row in rows]
-
-    def _sureness(self, found: Assessment) -> Array:
-        """Half-widths of models' intervals as shares of the left-out sources', (n_models,): below 1 for relatives."""
-        usual = max(self.validation.half_width(LEVEL), 1e-9)
-        return np.asarray(np.minimum(self.validation.half_widths(found, LEVEL) / usual, 1.0))
 
     def _subtask_totals(self, asked: Items, more: int) -> Array:
         """Weight of all items of each subtask, (n_subtasks,); 0 where an older format did not know it."""

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import __version__
-from .calibration import cross_validate, fit_subtasks
+from .calibration import cross_validate
 from .condensation import Condensation, same_questions
 from .errors import AlignmentError, ValidationError, some
 from .numerics.rng import Seed
 from .predict import Auto, ScoreModel, predictor
+from .predict.subtasks import fit_subtasks
 from .recipe import Recipe
 from .relatives import leave_out_alone
 from .resources import Here, memory_bound, workers

@@ -35,6 +35,8 @@ def as_written_now(about: dict[str, Any], arrays: dict[str, Array], n: int, k: i
         about = {**about, "validation": {**validation, "trusts_kin": False}}
     if made < 12 and "subtasks.line" in arrays:  # predicted subtasks whole
         arrays["subtasks.total"] = np.zeros(np.atleast_2d(arrays["subtasks.line"]).shape[1])
+    if made < 13 and "relatives.error" in arrays:  # knew nothing of their subtasks
+        arrays |= {f"relatives.subtask_{name}": np.zeros((n, 0)) for name in ("error", "left")}
     return about
 
 

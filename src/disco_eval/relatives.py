@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .numerics.intervals import symmetric_quantile
+from .predict.subtasks import missed
 from .recipe import Recipe, assess
 from .resources import workers
 from .responses import Responses
@@ -27,11 +28,15 @@ class Relatives:
     error : (n_sources,) true minus estimated score, in the order of the sources.
     scale : (n_sources,) standard error that the score model claimed.
     nearest : (n_sources,) distance to the nearest source that the process learned from, small where it is a relative.
+    subtask_error, subtask_left : (n_sources, n_subtasks) true minus estimated mean of what the anchors left of every
+        subtask, NaN where nothing, and how many items that is; without columns where it is not known (formats 6 to 12).
     """
 
     error: Array
     scale: Array
     nearest: Array
+    subtask_error: Array
+    subtask_left: Array
 
     def quantile(self, level: float) -> float:
         """The error, in claimed standard errors, that a share ``level`` of these models stays within."""
@@ -59,13 +64,14 @@ def leave_out_alone(
 ) -> Relatives:
     """Leave out each fold of source models, whatever their kin, and assess it; ``done(k)`` after k folds."""
     shared, rngs = recipe.share(responses, parts), rng.spawn(len(parts))
-    found = np.full((3, responses.n_models), np.nan)
+    made: dict[int, tuple[Array, ...]] = {}
     everyone = workers().share(responses)
     tasks = ((_one_fold, (everyone, recipe, part, rngs[k], shared[k])) for k, part in enumerate(parts))
-    for n_done, (k, one) in enumerate(workers().results(tasks), 1):
-        found[:, parts[k][1]] = one
-        done(n_done)
-    return Relatives(*found)
+    for k, one in workers().results(tasks):
+        made[k] = one
+        done(len(made))
+    at = np.argsort(np.concatenate([left_out for _, left_out in parts]))  # every source is left out once
+    return Relatives(*(np.concatenate(each)[at] for each in zip(*(made[k] for k in range(len(parts))), strict=True)))
 
 
 def _one_fold(
@@ -74,10 +80,11 @@ def _one_fold(
     part: tuple[Array, Array],
     rng: np.random.Generator,
     shared: dict[Hashable, Any],
-) -> Array:
-    """(error, scale, nearest) of one fold's left-out models, (3, n_left_out)."""
+) -> tuple[Array, ...]:
+    """What `Relatives` holds, of one fold's left-out models."""
     source, unseen = (responses.pick(models=side) for side in part)
     keep(source, shared)
     anchors, model = recipe.make(source, rng)
     found = assess(model, unseen.pick(items=anchors.positions))
-    return np.stack([unseen.scores() - np.clip(found.score, 0, 1), found.scale, found.nearest])
+    scores = np.clip(found.score, 0, 1)
+    return unseen.scores() - scores, found.scale, found.nearest, *missed(source, unseen, anchors, scores)

@@ -1,11 +1,12 @@
 """Estimates of subtasks."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from disco_eval import Condensation, Items, Models, Responses, condense, load
+from disco_eval import Items, Models, Responses, condense, load
 from disco_eval.predict.subtasks import SubtaskErrors, SubtaskModel, informed
 from disco_eval.recipe import assess
 from tests.conftest import population
@@ -313,8 +314,8 @@ def test_a_model_whose_score_is_known_badly_has_wider_subtasks_as_far_as_they_fo
     assert widened > 5
 
 
-def test_further_items_move_a_model_less_that_the_sources_tell_well(monkeypatch):
-    """Relatives of sources: what their answers said already is surer than for others, few more say less beside it."""
+def test_relatives_of_sources_are_told_as_well_as_sources_left_out_alone_were():
+    """Had these been missed by half as much as those left out with their kin, so are new models that have kin there."""
     r = leaderboard()
     rng = np.random.default_rng(1)
     near = np.where(rng.random((50, r.n_items)) < 0.03, 1 - r.correct[:50], r.correct[:50])
@@ -322,15 +323,30 @@ def test_further_items_move_a_model_less_that_the_sources_tell_well(monkeypatch)
     both = np.concatenate([np.asarray(r.correct[:50]), near])
     pairs = Responses.from_correct(Models([f"m{i}" for i in range(90)], family=family), r.items, both[:90])
     small = condense(pairs, 60, rng=0, curve=False)
-    new = Responses.from_correct([f"n{i}" for i in range(10)], r.items, near[40:])
-    sure = small._sureness(assess(small.score_model, small.answers(new)))
-    assert sure.max() < 0.9
-    moved = []
-    for share in (sure, np.ones(10)):
-        monkeypatch.setattr(Condensation, "_sureness", lambda self, found, share=share: share)
-        before, after = (by_subtask(small, new, more)[0] for more in (0, 60))
-        moved.append(np.abs(after - before).mean())
-    assert moved[0] < 0.9 * moved[1]
+    v = small.validation
+    assert v.relatives.subtask_error.shape == v.relatives.subtask_left.shape == (90, 20)
+    halved = replace(v.relatives, subtask_error=v.subtask_error / 2, subtask_left=v.subtask_left)
+    less = replace(small, validation=replace(v, relatives=halved))
+    alike = replace(halved, subtask_error=v.subtask_error)
+    same = replace(small, validation=replace(v, relatives=alike))
+    copies = Responses.from_correct([f"n{i}" for i in range(10)], r.items, near[40:])
+    kin = v.kin(assess(small.score_model, small.answers(copies)))
+    assert kin.min() > 0.9
+    told, sure = by_subtask(same, copies), by_subtask(less, copies)
+    np.testing.assert_array_equal(told[0], sure[0])
+    widths = np.ptp(told[3], axis=2)
+    free = (told[3][..., 0] > 0.02) & (told[3][..., 1] < 0.98) & (widths > 0)  # nothing cut off, nor known
+    share = (np.ptp(sure[3], axis=2)[free] / widths[free])[told[2][free] > 3]
+    assert len(share) > 20
+    assert 0.45 < share.mean() < 0.6
+    moved = [np.abs(by_subtask(one, copies, 60)[0] - told[0]).mean() for one in (same, less)]
+    assert moved[1] < 0.9 * moved[0]
+    unlike = Responses.from_correct([f"n{i}" for i in range(20)], r.items, np.asarray(r.correct[50:]))
+    kin = v.kin(assess(small.score_model, small.answers(unlike)))
+    strange = np.flatnonzero(kin < 0.1)
+    assert len(strange) > 3
+    spans = [np.ptp(by_subtask(one, unlike)[3][strange], axis=2).mean() for one in (same, less)]
+    assert spans[1] > 0.93 * spans[0]
 
 
 @pytest.mark.parametrize("made", [3, 11, 12])

@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..numerics.intervals import symmetric_quantile
 from ..responses import Items, Responses
+from ..select import Anchors
+from ..splits import kin
 
 Array = NDArray[Any]
 
+MOST_SUBTASKS = 1000
 KNOWN = 1e-9  # share of a subtask below which nothing of it is left to estimate
 LEAST_DOUBT = 0.1  # of the squared error of what is left, that comes from the model and not from its few items
 _TINY = 1e-12
@@ -84,6 +88,29 @@ class SubtaskModel:
         left = left_of(parts)
         sums = self.line[0] + scores[:, None] * self.line[1] + beyond
         return np.asarray(np.clip(np.divide(sums, left, out=np.zeros_like(sums), where=left > 0), 0.0, 1.0))
+
+
+def fit_subtasks(source: Responses, anchors: Anchors) -> SubtaskModel | None:
+    """The model of the subtasks' scores; None where the benchmark has no subtasks, one, or a great many."""
+    if not 1 < len(source.items.subtasks) <= MOST_SUBTASKS:
+        return None
+    return SubtaskModel.fit(source, anchors.positions, kin(source))
+
+
+def missed(source: Responses, unseen: Responses, anchors: Anchors, scores: Array) -> tuple[Array, Array]:
+    """By how much the subtasks of unseen models are missed with what was learned from others.
+
+    ``scores`` (n_unseen,) are the estimated overall ones. Returns true minus estimated mean of what the anchors leave
+    of every subtask, NaN where they leave nothing, and how many items that is; each (n_unseen, n_subtasks).
+    """
+    model = fit_subtasks(source, anchors)
+    if model is None:
+        return np.zeros((unseen.n_models, 0)), np.zeros((unseen.n_models, 0))
+    answers = unseen.pick(items=anchors.positions)
+    parts = parts_of(answers.items, source.items.subtasks, model.total)
+    left = np.where(left_of(parts) > 0, left_of(parts), np.nan)
+    error = (unseen.subtask_scores() - model.predict(answers, scores, parts)) / left
+    return error, np.broadcast_to(left * model.size, error.shape)
 
 
 def parts_of(items: Items, names: Sequence[str], total: Array) -> Array:
@@ -162,6 +189,10 @@ class SubtaskErrors:
     def each(self, of: Callable[..., float], *args: Any) -> Array:
         """A statistic of every subtask's errors, (n_subtasks,)."""
         return np.array([of(e, *args) for e in self.errors])
+
+    def within(self, level: float, n_left: Array, doubt: Array) -> Array:
+        """How far off the mean of ``n_left`` items of each subtask is in a share ``level`` of models at most."""
+        return self.expected(n_left, doubt) * self.each(symmetric_quantile, level)
 
     def expected(self, n_left: Array, doubt: Array | None = None) -> Array:
         """Root mean square error of the mean of ``n_left`` items of each subtask, (..., n_subtasks)."""
