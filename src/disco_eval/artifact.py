@@ -201,19 +201,25 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
         chance,
     )
     saved = _field(about, "score_model", dict)
-    state = {name.removeprefix("model."): array for name, array in arrays.items() if name.startswith("model.")}
     return Condensation(
         benchmark=_field(about, "benchmark", str),
         anchors=anchors,
         sources=Responses(models, items, correct, probs),
         source_scores=need(arrays, "sources.scores", (n,)),
-        score_model=restore(_field(saved, "name", str), _field(saved, "config", dict), state, items.ids),
+        score_model=restore(
+            _field(saved, "name", str), _field(saved, "config", dict), _named(arrays, "model"), items.ids
+        ),
         validation=_validation(about, arrays, n, len(subtasks)),
         provenance=_field(about, "provenance", dict),
         reserve=reserve,
         subtask_names=subtasks,
-        subtask_model=_subtask_model(arrays, len(subtasks)) if subtasks else None,
+        subtask_model=SubtaskModel.restore(_named(arrays, "subtasks"), len(subtasks)) if subtasks else None,
     )
+
+
+def _named(arrays: dict[str, Array], part: str) -> dict[str, Array]:
+    """The arrays of a part, by their names in it."""
+    return {name.removeprefix(f"{part}."): array for name, array in arrays.items() if name.startswith(f"{part}.")}
 
 
 def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subtasks: int) -> CrossValidation:
@@ -266,7 +272,7 @@ def _relatives(arrays: dict[str, Array], n_sources: int, n_subtasks: int) -> Rel
 
 
 def _reserve(about: dict[str, Any], arrays: dict[str, Array], n_sources: int, n_anchors: int) -> Reserve:
-    own = {name.removeprefix("reserve."): array for name, array in arrays.items() if name.startswith("reserve.")}
+    own = _named(arrays, "reserve")
     items = _items(about, own | {f"items.{name}": own[name] for name in ITEM_ARRAYS if name in own})
     k = len(items)
     chance = need(own, "chance", (k,))
@@ -279,19 +285,6 @@ def _reserve(about: dict[str, Any], arrays: dict[str, Array], n_sources: int, n_
         need(own, "grades", (n_sources, k)),
         _field(about, "n_items", int),
     )
-
-
-def _subtask_model(arrays: dict[str, Array], n_subtasks: int) -> SubtaskModel:
-    parts = {name: need(arrays, f"subtasks.{name}", shape) for name, shape in SubtaskModel.shapes().items()}
-    widths = {array.shape[-1] for name, array in parts.items() if name != "centre"}
-    if (
-        widths != {n_subtasks}
-        or min(parts[name].min(initial=0) for name in ("total", "size", "noise")) < 0
-        or len(parts["line"]) != 2
-        or len(parts["weights"]) != len(parts["centre"])
-    ):
-        raise FormatError("the saved model of the subtasks makes no sense: its arrays differ in length")
-    return SubtaskModel(**parts)
 
 
 def _items(about: dict[str, Any], arrays: dict[str, Array]) -> Items:
@@ -388,5 +381,5 @@ def _arrays(c: Condensation) -> dict[str, Array]:
         arrays |= _item_arrays(c.reserve.items, "reserve.")
         arrays |= {f"reserve.{name}": getattr(c.reserve, name) for name in ("chance", "shares", "grades")}
     if c.subtask_model is not None:
-        arrays |= {f"subtasks.{name}": getattr(c.subtask_model, name) for name in SubtaskModel.shapes()}
+        arrays |= {f"subtasks.{name}": array for name, array in c.subtask_model.state().items()}
     return arrays | {f"model.{name}": array for name, array in c.score_model.state().items()}

@@ -103,7 +103,7 @@ class Auto:
                 f"prediction 'auto' needs at least {FEWEST_SOURCES} source models, got {source.n_models}"
             )
         known, scores = source.pick(items=anchors.positions), source.scores()
-        rows = _evenly(known.models.ids, scores)
+        rows = evenly(known.models.ids, scores)
         copies = partial(with_copies, answers=telling_answers(source)[rows], most=len(rows) // 5)
         akin = kin(source)
         families = copies(akin[rows])
@@ -313,12 +313,12 @@ def _stacked(both: list[tuple[Array, Array]]) -> tuple[Array, Array]:
 
 
 def _fit_processes(known: Responses, scores: Array, soft: bool, weights: Array) -> list[GaussianProcess]:
-    rows = _evenly(known.models.ids, scores)
+    rows = evenly(known.models.ids, scores)
     views = _views(known.pick(models=rows), soft, weights)
     return [GaussianProcess.fit(X, mean, scores[rows]) for X, mean in views]
 
 
-def _evenly(ids: Array, scores: Array) -> Array:
+def evenly(ids: Array, scores: Array) -> Array:
     """Positions of the source models that processes learn from: all, or `MOST_SOURCES` at even steps of their rank."""
     if len(scores) <= MOST_SOURCES:
         return np.arange(len(scores))

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import FormatError
+from ..numerics.gp import squared_distances
 from ..numerics.intervals import symmetric_quantile
 from ..responses import Items, Responses
 from ..select import Anchors
-from ..splits import kin
+from .auto import evenly
+from .base import need
 
 Array = NDArray[Any]
 
@@ -20,21 +23,76 @@ MOST_SUBTASKS = 1000
 KNOWN = 1e-9  # share of a subtask below which nothing of it is left to estimate
 LEAST_DOUBT = 0.1  # of the squared error of what is left, that comes from the model and not from its few items
 _TINY = 1e-12
-PENALTIES = np.logspace(-1, 4, 11)  # in mean squared singular values of the answers
-FOLDS = 5
+PENALTIES = np.logspace(-4, 2, 13)  # of a kernel that is 1 for the same answers
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """What the answers to all anchors say beyond the overall score: kernel ridge regression, by likeness of answers.
+
+    Attributes
+    ----------
+    X : (n, p) float32, answers of the source models. length : (1,) median squared distance between two of them.
+    alpha : (n, n_subtasks) weights of ``exp(-|x - x'|^2 / length)``.
+    """
+
+    X: Array
+    length: Array
+    alpha: Array
+
+    @classmethod
+    def fit(cls, X: Array, Y: Array) -> Kernel:
+        """For (n, n_subtasks) numbers ``Y`` about 0, with the penalty that errs least where each model is left out."""
+        X = X.astype(np.float32)
+        D = squared_distances(wide := X.astype(np.float64), wide)
+        apart = D[np.triu_indices(len(D), 1)]
+        length = np.array([float(np.median(apart)) or float(apart.mean()) or 1.0])
+        size, Q = np.linalg.eigh(np.exp(-D / length))
+        projected, square = Q.T @ Y, Q**2
+        least, best = np.inf, np.zeros_like(Y)
+        for penalty in PENALTIES:
+            alpha = Q @ (projected / (size + penalty)[:, None])
+            error = alpha / (square @ (1 / (size + penalty)))[:, None]  # of each when left out
+            if (total := float((error**2).sum())) <= least * (1 + 1e-12):  # the largest on a tie
+                least, best = total, alpha
+        return cls(X, length, best)
+
+    def predict(self, X: Array) -> Array:
+        """(n_models, n_subtasks) for answers (n_models, p)."""
+        return np.asarray(np.exp(-squared_distances(X, self.X.astype(np.float64)) / self.length) @ self.alpha)
+
+    @property
+    def usual(self) -> Array:
+        """Mean answers of the sources, (p,)."""
+        return np.asarray(self.X.mean(axis=0, dtype=np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """The same in formats before 13: linear, with centre (p,) and weights (p, n_subtasks)."""
+
+    centre: Array
+    weights: Array
+
+    def predict(self, X: Array) -> Array:
+        return np.asarray((X - self.centre) @ self.weights)
+
+    @property
+    def usual(self) -> Array:
+        return self.centre
 
 
 @dataclass(frozen=True, eq=False)
 class SubtaskModel:
     """Every subtask's score: its own anchors count for what they are of it, and the rest of it is predicted.
 
-    The rest is a line in the overall score plus what the answers to all anchors say beyond that, a ridge regression of
-    what the lines leave over, with one penalty for all subtasks, found by leaving out groups of source models. Where a
-    hundred anchors say nothing about a subtask it is near zero and the line is all that is claimed.
+    The rest is a line in the overall score plus what the answers to all anchors say beyond that (`Kernel`): of what
+    the lines leave over, models that answer alike have alike. Where a hundred anchors say nothing about a subtask it is
+    near zero and the line is all that is claimed.
 
     Attributes
     ----------
-    line : (2, n_subtasks) intercept and slope. centre : (p,) mean answers. weights : (p, n_subtasks).
+    line : (2, n_subtasks) intercept and slope. beyond : what the answers say beyond it.
     total : (n_subtasks,) weight of all items of each subtask; 0 where they count for nothing, and in formats before 12,
         which predicted subtasks whole.
     size : (n_subtasks,) how many items each subtask is worth: their number where they count alike.
@@ -42,35 +100,47 @@ class SubtaskModel:
     """
 
     line: Array
-    centre: Array
-    weights: Array
     total: Array
     size: Array
     noise: Array
+    beyond: Kernel | Ridge
 
     @classmethod
-    def fit(cls, source: Responses, at: Array, groups: Array) -> SubtaskModel:
-        """From source models' answers, with the anchors at the positions ``at`` (n_anchors,).
-
-        ``groups`` (n,) names models that are left out together when the penalty is chosen.
-        """
+    def fit(cls, source: Responses, at: Array) -> SubtaskModel:
+        """From source models' answers, with the anchors at the positions ``at`` (n_anchors,)."""
         known, scores, names = source.pick(items=at), source.scores(), source.items.subtasks
         member = _member(source.items, names)
         total = np.bincount(member, source.items.weight, len(names))
         left_over = source.subtask_scores() - known.grades() @ parts_of(known.items, names, total)
-        X = _answers(known)
         line = _line(scores, left_over)
         rest = left_over - line[0] - scores[:, None] * line[1]
-        penalty = _best_penalty(X, rest, groups)
-        centre = X.mean(axis=0)
-        weights = _ridge(X - centre, rest, PENALTIES[[penalty]])[0]
-        return cls(line, centre, weights, total, _size(source.items.weight, member), _noise(source, member))
+        rows = evenly(source.models.ids, scores)
+        beyond = Kernel.fit(_answers(known)[rows], rest[rows])
+        return cls(line, total, _size(source.items.weight, member), _noise(source, member), beyond)
+
+    def state(self) -> dict[str, Array]:
+        """Every array by its name."""
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "beyond"}
+        return own | {f.name: getattr(self.beyond, f.name) for f in fields(self.beyond)}
 
     @classmethod
-    def shapes(cls) -> dict[str, tuple[int | None, ...]]:
-        """The shape of every array, None where it depends on the data."""
-        inner: dict[str, tuple[int | None, ...]] = {"line": (2, None), "weights": (None, None)}
-        return {f.name: inner.get(f.name, (None,)) for f in fields(cls)}
+    def restore(cls, state: dict[str, Array], n_subtasks: int) -> SubtaskModel:
+        """From the arrays of `state`; FormatError where they make no sense."""
+        n = n_subtasks
+        own = {"line": (2, n), "total": (n,), "size": (n,), "noise": (n,)}
+        arrays = {name: need(state, name, shape) for name, shape in own.items()}
+        beyond: Kernel | Ridge
+        if "weights" in state:
+            weights = need(state, "weights", (None, n))
+            beyond = Ridge(need(state, "centre", (len(weights),)), weights)
+        else:
+            alpha = need(state, "alpha", (None, n))
+            beyond = Kernel(need(state, "X", (len(alpha), None)), need(state, "length", (1,)), alpha)
+            if not beyond.length[0] > 0:
+                raise FormatError("the saved model of the subtasks makes no sense: its length is not above 0")
+        if min(arrays[name].min(initial=0) for name in ("total", "size", "noise")) < 0:
+            raise FormatError("the saved model of the subtasks makes no sense: a weight or variance is below 0")
+        return cls(**arrays, beyond=beyond)
 
     def predict(self, answers: Responses, scores: Array, parts: Array) -> Array:
         """Subtask scores (n_models, n_subtasks) of models with these answers and estimated overall ``scores``.
@@ -81,10 +151,10 @@ class SubtaskModel:
 
     def rest(self, answers: Responses, scores: Array, parts: Array) -> Array:
         """The mean over what the anchors leave of each subtask, (n_models, n_subtasks); 0 where they leave nothing."""
-        X = _answers(answers)
-        if X.shape[1] != len(self.centre):  # grades alone, where the sources' probabilities were learned from
-            X = np.concatenate([np.broadcast_to(self.centre[: answers.n_items], answers.correct.shape), X], axis=1)
-        beyond = (X - self.centre) @ self.weights
+        X, usual = _answers(answers), self.beyond.usual
+        if X.shape[1] != len(usual):  # grades alone, where the sources' probabilities were learned from
+            X = np.concatenate([np.broadcast_to(usual[: answers.n_items], answers.correct.shape), X], axis=1)
+        beyond = self.beyond.predict(X)
         left = left_of(parts)
         sums = self.line[0] + scores[:, None] * self.line[1] + beyond
         return np.asarray(np.clip(np.divide(sums, left, out=np.zeros_like(sums), where=left > 0), 0.0, 1.0))
@@ -94,7 +164,7 @@ def fit_subtasks(source: Responses, anchors: Anchors) -> SubtaskModel | None:
     """The model of the subtasks' scores; None where the benchmark has no subtasks, one, or a great many."""
     if not 1 < len(source.items.subtasks) <= MOST_SUBTASKS:
         return None
-    return SubtaskModel.fit(source, anchors.positions, kin(source))
+    return SubtaskModel.fit(source, anchors.positions)
 
 
 def missed(source: Responses, unseen: Responses, anchors: Anchors, scores: Array) -> tuple[Array, Array]:
@@ -261,26 +331,3 @@ def _line(scores: Array, subtask_scores: Array) -> Array:
     square = float(centred @ centred)
     slope = centred @ subtask_scores / square if square > 0 else np.zeros(subtask_scores.shape[1])
     return np.stack([subtask_scores.mean(axis=0) - slope * scores.mean(), slope])
-
-
-def _ridge(X: Array, Y: Array, penalties: Array) -> Array:
-    """Coefficients (n_penalties, p, S) of centred X (n, p) for Y (n, S)."""
-    U, size, V = np.linalg.svd(X, full_matrices=False)
-    mean = max(float((size**2).mean()), 1e-12)
-    projected = U.T @ Y
-    return np.stack([V.T @ ((size / (size**2 + penalty * mean))[:, None] * projected) for penalty in penalties])
-
-
-def _best_penalty(X: Array, rest: Array, groups: Array) -> int:
-    """Position of the penalty with the least squared error on groups left out; the largest on a tie."""
-    names, member = np.unique(groups, return_inverse=True)
-    if len(names) < 2:
-        return len(PENALTIES) - 1
-    fold = member % min(FOLDS, len(names))
-    error = np.zeros(len(PENALTIES))
-    for k in range(int(fold.max()) + 1):
-        out = fold == k
-        centre = X[~out].mean(axis=0)
-        weights = _ridge(X[~out] - centre, rest[~out], PENALTIES)
-        error += ((rest[out] - (X[out] - centre) @ weights) ** 2).sum(axis=(1, 2))
-    return int(np.flatnonzero(error <= error.min() * (1 + 1e-12))[-1])
