@@ -1,19 +1,26 @@
 """Errors and interval coverage of subtasks' scores on real responses, with and without further items.
 
-python benchmarks/subtasks.py RESPONSES [--anchors 100] [--more 0,100,400] [--repeat 3] [--equal]
+python benchmarks/subtasks.py RESPONSES [--splits iid,family,top10] [--anchors 100] [--more 0,100,400] [--repeat 1]
+    [--sources N] [--equal]
 
-A fifth of the models are targets, drawn anew in every repeat. Beside the estimate's error stands that of the mean of
-the subtask's own answers (the estimated overall score where there is none), and that of the overall score. With --equal
-every subtask is as much of the score as any other, whatever its size.
+Targets as in coverage.py: five folds per repeat for iid and family. Beside the estimate's error stands that of a line
+in the estimated overall score alone ("line"), of the mean of the subtask's own answers ("own"; the overall estimate
+where there is none), and of the overall estimate. Coverage at 90 % is shown of all subtasks, and by how many items are
+left of them. With --equal every subtask is as much of the score as any other, whatever its size; with --sources N there
+are N random sources.
 """
 
 import argparse
 
 import numpy as np
+from coverage import cells  # beside this file
 
 import disco_eval as de
 from disco_eval import Items, Responses
 from disco_eval.io import open_answers
+from disco_eval.predict.subtasks import left_of, parts_of
+
+LEFT = ((1, 1), (2, 2), (3, 5), (6, 20), (21, 10**9))
 
 
 def weighing_the_same(r: Responses) -> Responses:
@@ -29,40 +36,61 @@ def own_means(answers: Responses, asked: Items, names: list[str], scores: np.nda
     return np.stack([grades[:, of].mean(axis=1) if of.any() else scores for of in member], axis=1)
 
 
+def by_line(c, new: Responses, scores: np.ndarray) -> np.ndarray:
+    """Subtask scores where what the anchors leave follows the overall score and nothing else."""
+    parts = parts_of(c.items, c.subtask_names, c.subtask_model.total)
+    line, left, known = c.subtask_model.line, left_of(parts), c.answers(new).grades() @ parts
+    return np.clip(known + np.clip(line[0] + scores[:, None] * line[1], 0, left), 0, 1)
+
+
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("responses")
+    ap.add_argument("--splits", default="iid,family,top10")
     ap.add_argument("--anchors", type=int, default=100)
     ap.add_argument("--more", default="0,100,400")
-    ap.add_argument("--repeat", type=int, default=3)
+    ap.add_argument("--repeat", type=int, default=1)
+    ap.add_argument("--sources", type=int)
     ap.add_argument("--equal", action="store_true")
     args = ap.parse_args()
     r = open_answers(args.responses).load()
     r = weighing_the_same(r) if args.equal else r
-    found = {int(more): [] for more in args.more.split(",")}
-    for seed in range(args.repeat):
-        mixed = np.random.default_rng(seed).permutation(r.n_models)
-        target, source = np.sort(mixed[: r.n_models // 5]), np.sort(mixed[r.n_models // 5 :])
-        c = de.condense(r.pick(models=source), args.anchors, rng=seed, curve=False)
-        new, names = r.pick(models=target), list(c.subtask_names)
-        truth = new.subtask_scores()[:, [new.items.subtasks.index(name) for name in names]]
+    for split in args.splits.split(","):
+        found = {int(more): [] for more in args.more.split(",")}
+        held = {(more, of): [] for more in found for of in LEFT}
+        for source, target, seed in cells(r, split, args.repeat):
+            if args.sources:
+                source = np.sort(np.random.default_rng(seed).choice(source, args.sources, replace=False))
+            c = de.condense(r.pick(models=source), args.anchors, rng=seed, curve=False)
+            new, names = r.pick(models=target), list(c.subtask_names)
+            truth = new.subtask_scores()[:, [new.items.subtasks.index(name) for name in names]]
+            for more, rows in found.items():
+                estimates = c.estimate(new, more=more)
+                scores = np.array([e.score for e in estimates])
+                value, low, high = (
+                    np.array([[getattr(s, k) for s in e.subtasks] for e in estimates]) for k in ("score", "low", "high")
+                )
+                asked = c.asked(more)
+                told = (value, by_line(c, new, scores), own_means(new, asked, names, scores), scores[:, None])
+                inside = (low - 1e-9 <= truth) & (truth <= high + 1e-9)
+                each = [*(np.abs(v - truth).mean(axis=1) for v in told), inside.mean(axis=1), (high - low).mean(axis=1)]
+                rows += np.stack(each, axis=1).tolist()
+                left = [int((r.items.subtask == n).sum() - (asked.subtask == n).sum()) for n in names]
+                for at_least, at_most in LEFT:
+                    some = [k for k, n in enumerate(left) if at_least <= n <= at_most]
+                    held[more, (at_least, at_most)] += inside[:, some].ravel().tolist()
         for more, rows in found.items():
-            estimates = c.estimate(new, more=more)
-            scores = np.array([e.score for e in estimates])
-            value, low, high = (
-                np.array([[getattr(s, k) for s in e.subtasks] for e in estimates]) for k in ("score", "low", "high")
+            this, line, own, overall, covered, width = 100 * np.mean(rows, axis=0)
+            by_left = ", ".join(
+                f"{a}{'' if a == b else '+' if b > 10**6 else f'-{b}'}: {100 * np.mean(some):.0f}"
+                for a, b in LEFT
+                if len(some := held[more, (a, b)])
             )
-            plain = own_means(new, c.asked(more), names, scores)
-            held = (low - 1e-9 <= truth) & (truth <= high + 1e-9)
-            errors = [np.abs(v - truth).mean() for v in (value, plain, scores[:, None])]
-            rows.append([*errors, held.mean(), (high - low).mean()])
-    for more, rows in found.items():
-        this, plain, overall, held, width = 100 * np.mean(rows, axis=0)
-        print(
-            f"{len(names)} subtasks, {args.anchors} anchors + {more}: MAE {this:.2f}, own answers {plain:.2f}, overall "
-            f"score {overall:.2f}; 90 %: {held:.1f} covered, width {width:.1f}",
-            flush=True,
-        )
+            print(
+                f"{split}, {len(names)} subtasks, {args.anchors} anchors + {more}: MAE {this:.2f} (line {line:.2f}, "
+                f"own {own:.2f}, overall {overall:.2f}); covered {covered:.1f}, width {width:.1f}; by items left {by_left}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -323,7 +323,8 @@ class Condensation:
         (strangers, alone), near = self._subtask_errors, self.validation.kin(found)[:, None]
         parts = parts_of(asked, self.subtask_names, self._subtask_totals(asked, more))
         anchors, own = np.split(parts, [len(self.items)])
-        rest, doubtful, known = model.rest(part, scores, anchors), np.ones((1, 1)), part.grades() @ anchors
+        rest = model.rest(part, np.clip(found.score, 0.0, 1.0), anchors)  # which further items have no part in yet
+        doubtful, known = np.ones((1, 1)), part.grades() @ anchors
         if more:
             taken, further = self._reserve(more).grades[:, :more], self.further(answers, more).grades()
             usual = model.rest(self.sources, self.source_scores, anchors).mean(axis=0)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from disco_eval import Items, Models, Responses, condense, load
-from disco_eval.predict.subtasks import SubtaskErrors, SubtaskModel, informed
+from disco_eval.numerics.gp import squared_distances
+from disco_eval.predict.subtasks import PENALTIES, Kernel, SubtaskErrors, SubtaskModel, informed, parts_of
 from disco_eval.recipe import assess
 from tests.conftest import population
 
@@ -75,15 +76,71 @@ def test_grades_alone_are_enough_where_probabilities_were_learned_from():
     assert max(off) < 0.2  # 20 anchors: without the probabilities a subtask moves by a few answers' worth at most
 
 
-def test_copies_of_a_model_do_not_make_noise_worth_learning():
-    """Anchors and the rest are noise of their own: whoever leaves out single models learns it from their copies."""
+def errors_of_strangers(copies: int) -> tuple[float, float]:
+    """Root mean square errors on strangers, of the model and of its line, where anchors and the rest are pure noise."""
     rng = np.random.default_rng(0)
-    base = np.repeat(np.arange(30), 4)
-    grades = (rng.random((30, 110)) < 0.5).astype(float)[base]
+    base = np.repeat(np.arange(30), copies)
+    grades = (rng.random((230, 110)) < 0.5).astype(float)
     items = Items([f"i{j}" for j in range(110)], subtask=[f"s{j % 3}" for j in range(110)])
-    source = Responses.from_correct([f"m{k}" for k in range(120)], items, grades)
-    alone, together = (SubtaskModel.fit(source, np.arange(80), groups) for groups in (np.arange(120), base))
-    assert np.linalg.norm(together.weights) < 0.3 * np.linalg.norm(alone.weights)
+    source = Responses.from_correct([f"m{k}" for k in range(len(base))], items, grades[base])
+    new = Responses.from_correct([f"n{k}" for k in range(200)], items, grades[30:])
+    anchors = np.arange(80)
+    model = SubtaskModel.fit(source, anchors)
+    parts = parts_of(items.pick(anchors), items.subtasks, model.total)
+    truth, answers = new.subtask_scores() - new.pick(items=anchors).grades() @ parts, new.pick(items=anchors)
+    line = model.line[0] + new.scores()[:, None] * model.line[1]
+    both = line + model.beyond.predict(answers.grades())
+    return tuple(float(np.sqrt(np.mean((told - truth) ** 2))) for told in (both, line))
+
+
+@pytest.mark.parametrize("copies", [1, 4])
+def test_noise_is_not_learned(copies):
+    """Copies of a source make its noise worth learning, for models like it; strangers hardly suffer from that."""
+    both, line = errors_of_strangers(copies)
+    assert both < (1.01 if copies == 1 else 1.05) * line
+
+
+def test_models_that_answer_alike_have_alike_subtasks():
+    """Sources that come in threes teach that; a fourth of each is told well, and others as well as by the line."""
+    rng = np.random.default_rng(0)
+    r = leaderboard(80)
+    four = [np.where(rng.random((40, r.n_items)) < 0.03, 1 - r.correct[:40], r.correct[:40]) for _ in range(4)]
+    source = Responses.from_correct([f"m{i}" for i in range(120)], r.items, np.concatenate(four[:3]))
+    at = np.sort(rng.choice(r.n_items, 80, replace=False))
+    model = SubtaskModel.fit(source, at)
+    for grades, share in ((four[3], 0.5), (np.asarray(r.correct[40:]), 1.05)):
+        new = Responses.from_correct([f"n{i}" for i in range(40)], r.items, grades)
+        answers = new.pick(items=at)
+        truth = new.subtask_scores() - answers.grades() @ parts_of(answers.items, r.items.subtasks, model.total)
+        line = model.line[0] + new.scores()[:, None] * model.line[1]
+        both = line + model.beyond.predict(answers.grades())
+        assert np.abs(both - truth).mean() < share * np.abs(line - truth).mean()
+
+
+def test_the_penalty_is_the_one_that_errs_least_when_each_source_is_left_out():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(20, 5)), rng.normal(size=(20, 2))
+    Y += X[:, :2]
+    found = Kernel.fit(X, Y)
+
+    def left_out(penalty: float) -> float:
+        K = np.exp(-squared_distances(X, X) / found.length)
+        total = 0.0
+        for k in range(20):
+            rest = np.arange(20) != k
+            alpha = np.linalg.solve(K[np.ix_(rest, rest)] + penalty * np.eye(19), Y[rest])
+            total += ((Y[k] - K[k, rest] @ alpha) ** 2).sum()
+        return total
+
+    best = min(PENALTIES, key=left_out)
+    K = np.exp(-squared_distances(X, X) / found.length)
+    np.testing.assert_allclose(found.alpha, np.linalg.solve(K + best * np.eye(20), Y), rtol=1e-3, atol=1e-5)
+    assert PENALTIES[0] < best < PENALTIES[-1]
+
+
+def test_sources_that_all_answer_the_same_say_nothing_beyond_the_line():
+    found = Kernel.fit(np.ones((6, 4)), np.zeros((6, 2)))
+    np.testing.assert_array_equal(found.predict(np.array([[1.0, 1, 1, 1], [0, 0, 0, 0]])), np.zeros((2, 2)))
 
 
 def test_a_benchmark_without_subtasks_has_none():
@@ -229,10 +286,10 @@ def test_noise_is_what_neither_the_item_nor_the_models_level_tells():
     assert ((grades > 0) & (grades < 1)).all()
     items = Items([f"i{j}" for j in range(80)], subtask=[f"s{k}" for k in of])
     source = Responses.from_correct([f"m{i}" for i in range(300)], items, grades)
-    model = SubtaskModel.fit(source, np.arange(0, 80, 10), np.arange(300))
+    model = SubtaskModel.fit(source, np.arange(0, 80, 10))
     np.testing.assert_allclose(np.sqrt(model.noise), [0.02, 0.05], rtol=0.03)
     np.testing.assert_allclose(model.size, 40)
-    few = [SubtaskModel.fit(source.pick(models=slice(k, k + 4)), np.arange(5), np.arange(4)).noise for k in range(200)]
+    few = [SubtaskModel.fit(source.pick(models=slice(k, k + 4)), np.arange(5)).noise for k in range(200)]
     np.testing.assert_allclose(np.mean(few, axis=0), np.array([0.02, 0.05]) ** 2, rtol=0.05)  # of four models as well
 
 
@@ -376,7 +433,8 @@ def test_condensations_of_older_formats_predict_subtasks_whole():
     model, part = old.subtask_model, old.sources
     scores = np.array([e.score for e in old.estimate(part)])
     X = np.concatenate([part.label_probs(), part.grades()], axis=1)
-    whole = np.clip(model.line[0] + scores[:, None] * model.line[1] + (X - model.centre) @ model.weights, 0, 1)
+    beyond = (X - model.beyond.centre) @ model.beyond.weights
+    whole = np.clip(model.line[0] + scores[:, None] * model.line[1] + beyond, 0, 1)
     found = np.array([[s.score for s in e.subtasks] for e in old.estimate(part)])
     np.testing.assert_allclose(found, whole, atol=1e-12)
 
