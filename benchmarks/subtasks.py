@@ -86,11 +86,9 @@ def main() -> None:
                 for a, b in LEFT
                 if len(some := held[more, (a, b)])
             )
-            print(
-                f"{split}, {len(names)} subtasks, {args.anchors} anchors + {more}: MAE {this:.2f} (line {line:.2f}, "
-                f"own {own:.2f}, overall {overall:.2f}); covered {covered:.1f}, width {width:.1f}; by items left {by_left}",
-                flush=True,
-            )
+            errors = f"MAE {this:.2f} (line {line:.2f}, own {own:.2f}, overall {overall:.2f})"
+            what = f"{split}, {len(names)} subtasks, {args.anchors} anchors + {more}: {errors}"
+            print(f"{what}; covered {covered:.1f}, width {width:.1f}; by items left {by_left}", flush=True)
 
 
 if __name__ == "__main__":
