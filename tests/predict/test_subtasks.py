@@ -8,7 +8,7 @@ import pytest
 
 from disco_eval import Items, Models, Responses, condense, load
 from disco_eval.numerics.gp import squared_distances
-from disco_eval.predict.subtasks import PENALTIES, Kernel, SubtaskErrors, SubtaskModel, informed, parts_of
+from disco_eval.predict.subtasks import PENALTIES, Kernel, SubtaskErrors, SubtaskModel, agreeing, informed, parts_of
 from disco_eval.recipe import assess
 from tests.conftest import population
 
@@ -141,6 +141,17 @@ def test_the_penalty_is_the_one_that_errs_least_when_each_source_is_left_out():
 def test_sources_that_all_answer_the_same_say_nothing_beyond_the_line():
     found = Kernel.fit(np.ones((6, 4)), np.zeros((6, 2)))
     np.testing.assert_array_equal(found.predict(np.array([[1.0, 1, 1, 1], [0, 0, 0, 0]])), np.zeros((2, 2)))
+
+
+def test_what_one_subtask_cannot_take_is_left_to_the_others():
+    found = agreeing(np.zeros((1, 3)), np.array([[0.02, 0.5, 0.5]]), np.ones(3), np.array([0.2]), np.ones(3))
+    np.testing.assert_allclose(found, [[0, 0.3, 0.3]], atol=1e-12)
+    found = agreeing(np.zeros((1, 3)), np.array([[0.9, 0.8, 0.1]]), np.ones(3), np.array([0.8]), np.array([1.0, 1, 2]))
+    np.testing.assert_allclose(found, [[1, 1, 0.6]], atol=1e-12)
+    nothing = agreeing(np.full((1, 2), 0.5), np.array([[0.3, 0.3]]), np.zeros(2), np.array([0.9]), np.ones(2))
+    np.testing.assert_array_equal(nothing, [[0.3, 0.3]])
+    whole = agreeing(np.zeros((1, 2)), np.array([[0.3, 0.3]]), np.ones(2), np.array([1.0]), np.array([1.0, 0.0]))
+    np.testing.assert_allclose(whole, [[1, 0.3]])  # a subtask that counts for nothing has no part in it
 
 
 def test_a_benchmark_without_subtasks_has_none():

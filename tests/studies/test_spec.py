@@ -6,11 +6,12 @@ from functools import lru_cache
 
 import numpy as np
 import polars as pl
+import pytest
 
-from disco_eval import Anchors
-from disco_eval.studies import Pair
+from disco_eval import Anchors, DiscoError
+from disco_eval.studies import Pair, method, study
 from disco_eval.studies.methods import describe
-from disco_eval.studies.spec import spec
+from disco_eval.studies.spec import lasting, spec
 from tests.conftest import population
 
 
@@ -91,4 +92,47 @@ def test_arrays_among_options_tell_methods_apart():
     )
 
     assert describe(Fields(value)) == describe(Fields(value.copy())) != describe(Fields(other))
-    assert describe(Fields([1, "a"])) == "Fields(held=[1, 'a'])"
+    assert lasting(describe(Fields([1, "a"]))) == "Fields(held=[1, 'a'])"
+
+
+class Plain:
+    """A method as the docs teach it: a class with a name and an estimate."""
+
+    def __init__(self, x: object, name: str = "mine") -> None:
+        self.x, self.name = np.asarray(x), name
+
+    def estimate(self, source, target, n_anchors, rng):
+        return np.clip(self.moved(target.scores()), 0, 1)
+
+    def moved(self, scores):
+        return scores + self.x.sum()
+
+
+class Edited(Plain):
+    def moved(self, scores):
+        return scores - self.x.sum()
+
+
+def test_a_plain_method_is_known_by_what_it_holds_and_does(tmp_path):
+    assert describe(Plain([0, 1])) == describe(Plain([0, 1]))
+    assert lasting(describe(Plain([0, 1]))) != lasting(describe(Plain([0, 2])))
+    assert describe(Plain([0, 1])) != describe(Edited([0, 1]))
+    assert "#" not in describe(method("ssepy"))  # our own stay what they are
+
+    def error(of, **asked):
+        done = study([of], population(40, 60), "iid", [10], 1, 0, out=tmp_path / "s", **asked)
+        return done.summary()["mae_pp"][0]
+
+    assert error(Plain([0.0, 0.01])) == error(Plain([0.0, 0.01])) == pytest.approx(1, abs=0.2)
+    with pytest.raises(DiscoError, match="mine had other options"):
+        error(Plain([0.0, 0.05]))
+    assert error(Plain([0.0, 0.05]), overwrite=True) > 4
+
+
+def test_a_method_that_was_edited_is_made_again(tmp_path, monkeypatch):
+    def error():
+        return study([Plain([0.0])], population(40, 60), "iid", [10], 1, 0, out=tmp_path / "s").summary()["mae_pp"][0]
+
+    assert error() == 0
+    monkeypatch.setattr(Plain, "moved", lambda self, scores: scores * 0)
+    assert error() > 10

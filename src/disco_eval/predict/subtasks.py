@@ -213,11 +213,18 @@ def agreeing(known: Array, rest: Array, left: Array, scores: Array, total: Array
     known, rest : (n_models, n_subtasks) what answers add to each subtask's score, and the predicted mean of the others.
     left : (n_subtasks,) share that the others are. total : as in `SubtaskModel`. scores : (n_models,) overall ones.
     """
-    open_weight = float(total @ left)
-    if open_weight <= 0:
-        return rest
-    off = scores * total.sum() - (known + left * rest) @ total
-    return np.asarray(np.clip(rest + off[:, None] / open_weight, 0.0, 1.0))
+    share = total * left
+    free = np.broadcast_to(share > 0, rest.shape)
+    for _ in range(len(left)):  # what one that is all or none right cannot take is left to the others
+        off = scores * total.sum() - known @ total - rest @ share
+        taking = np.where(off[:, None] > 0, rest < 1, rest > 0) & free
+        weight = taking @ share
+        missing = (np.abs(off) > _TINY * total.sum()) & (weight > 0)
+        if not missing.any():
+            break
+        each = np.divide(off, weight, out=np.zeros_like(off), where=missing)
+        rest = np.clip(rest + taking * each[:, None], 0.0, 1.0)
+    return rest
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from ..predict import PREDICTORS, ScoreModel, predictor
 from ..responses import Responses
 from ..select import SELECTORS, Anchors, selector
 from ..select.anchors import by_id, check_count
-from .spec import held_spec, object_spec, spec
+from .spec import class_spec, held_spec, object_spec, spec
 
 Array = NDArray[Any]
 Options = Mapping[str, Any]
@@ -196,10 +196,11 @@ def _stratified(confidence: Array, right: Array, weight: Array, k: int, rng: np.
 
 
 def describe(method: Method) -> str:
-    """What makes two methods the same, as text; a user's own method is known by its name and repr alone."""
+    """What makes two methods the same, as text: of a user's own its repr, or what it holds, and what its class does."""
     if isinstance(method, Pair):
         return f"{method.selection}/{method.times}|{method._specs[1]}"
-    return object_spec(method) if type(method).__repr__ is not object.__repr__ else type(method).__qualname__
+    shown = object_spec(method) if type(method).__repr__ is not object.__repr__ else held_spec(method)
+    return shown + class_spec(method, __package__.split(".")[0])
 
 
 _SAME: dict[str, tuple[str, Options]] = {

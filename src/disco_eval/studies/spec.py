@@ -55,6 +55,19 @@ def object_spec(value: Any) -> str:
     return f"{name}({', '.join(f'{key}={held_spec(v)}' for key, v in held.items())})"
 
 
+def class_spec(value: Any, but: str) -> str:
+    """A digest of what the classes of an object do and hold, without those of the package ``but``; "" of those."""
+    writer, held = _Writer(), []
+    for kind in type(value).__mro__:
+        if kind.__module__.split(".")[0] in ("builtins", "typing", "abc", but):
+            continue
+        for name, entry in sorted(vars(kind).items()):
+            inner = getattr(entry, "__func__", getattr(entry, "fget", entry))  # of static methods, of properties
+            if hasattr(inner, "__code__") or not name.startswith("_"):
+                held.append((kind.__qualname__, name, writer.typed(inner)))
+    return f"#{_digest(held)}" if held else ""
+
+
 def lasting(text: str) -> str:
     """A text without where objects lay in memory and how functions are written.
 
