@@ -411,3 +411,23 @@ def test_models_that_fail_everywhere_are_no_copies():
     grades[:5] = 0
     c = condense(Responses.from_correct([f"m{k}" for k in range(12)], [f"i{k}" for k in range(300)], grades), 30, rng=0)
     assert np.isfinite(c.validation.mae)
+
+
+@pytest.mark.parametrize("more", [0, 20])
+def test_no_interval_reaches_beyond_what_was_answered(more):
+    """A model with much right, or much wrong, cannot end where its answers do not let it."""
+    rng = np.random.default_rng(0)
+    weight = np.r_[np.full(10, 20.0), np.ones(190)]  # ten items are half of the score
+    items = Items([f"i{j}" for j in range(200)], weight=weight)
+    grades = (rng.random((60, 200)) < rng.uniform(0.2, 0.8, (60, 1))).astype(float)
+    small = condense(Responses.from_correct([f"m{i}" for i in range(50)], items, grades[:50]), 30, rng=0, curve=False)
+    odd = np.array([np.where(weight > 1, 1.0, 0.0), np.where(weight > 1, 0.0, 1.0)])
+    new = Responses.from_correct([f"n{i}" for i in range(12)], items, np.concatenate([grades[50:], odd]))
+    asked = small.asked(more)
+    share, answered = asked.weight / weight.sum(), new.align(asked.ids).grades()
+    cut = 0
+    for k, e in enumerate(small.estimate(new, 0.99, more=more)):
+        least, most = answered[k] @ share, answered[k] @ share + 1 - share.sum()
+        assert least - 1e-8 <= e.low <= e.score <= e.high <= most + 1e-8
+        cut += int(abs(e.low - least) < 1e-8) + int(abs(e.high - most) < 1e-8)
+    assert cut > 1

@@ -1,4 +1,4 @@
-"""Checks of answers that come in: shapes, numbers, probabilities."""
+"""Checks of answers that come in: shapes, numbers, probabilities, questions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .axes import Array, Items
-from .errors import ValidationError
+from .errors import AlignmentError, ValidationError, some
 
 SUM_TOLERANCE = 5e-3  # float16 probabilities of many choices sum to 1 no better than this
 _SLAB = 2**18  # numbers checked together, so that their copies stay in a core's cache
@@ -114,3 +114,19 @@ def match(shape: tuple[int, ...], expected: tuple[int, ...], name: str) -> None:
     """Refuse an array of another shape than (models, items)."""
     if tuple(shape) != expected:
         raise ValidationError(f"{name} of shape {tuple(shape)}, expected {expected} (models, items)")
+
+
+def same_questions(ours: Items, theirs: Items, whose: str, *, with_choices: bool = False) -> None:
+    """Refuse answers to items of the same names but another prompt (digest), label or number of choices."""
+    both = (ours.digest != "") & (theirs.digest != "")
+    checks = {"prompt (digest)": both & (ours.digest != theirs.digest)}
+    if ours.label is not None and theirs.label is not None:
+        checks["label"] = ours.label != theirs.label
+    if with_choices:
+        checks["number of choices"] = ours.n_choices != theirs.n_choices
+    for what, differs in checks.items():
+        if differs.any():
+            raise AlignmentError(
+                f"the {what} of {differs.sum()} anchors differs between the answers and the condensation of "
+                f"{whose}: {some(ours.ids[differs])}. The models must answer the very same questions."
+            )

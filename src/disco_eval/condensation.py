@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .calibration import CrossValidation, source_flags
+from .checks import same_questions
 from .errors import AlignmentError, ValidationError, some
 from .numerics.gp import squared_distances
 from .predict import Assessment, ScoreModel, signature
@@ -164,14 +165,17 @@ class Condensation:
             use = alarmed | (half(LEVEL) < self.validation.half_widths(found, LEVEL))
             scores, halves = np.where(use, np.clip(drawn, 0.0, 1.0), scores), np.where(use, half(level), halves)
             rests_on[use] = more
+        least, most = self._possible(part, answers, more)
+        scores = np.clip(scores, least, most)
+        low, high = np.maximum(scores - halves, least), np.minimum(scores + halves, most)
         nearest = self._nearest(part)
         by_subtask = self._subtasks(part, answers, found, scores, halves, level, more)
         return [
             Estimate(
                 model=str(name),
                 score=float(scores[i]),
-                low=float(max(0.0, scores[i] - halves[i])),
-                high=float(min(1.0, scores[i] + halves[i])),
+                low=float(low[i]),
+                high=float(high[i]),
                 level=level,
                 flags=flags[i],
                 nearest=tuple(self.sources.models.ids[nearest[i]].tolist()),
@@ -207,6 +211,16 @@ class Condensation:
         found = answers.align(items.ids)
         same_questions(items, found.items, f"'{self.benchmark}'")
         return found
+
+    def _possible(self, part: Responses, answers: Responses, more: int) -> tuple[Array, Array]:
+        """The least and the most that models' scores can be, (n_models,), whatever they answer to all other items."""
+        if self.reserve is None:  # what share of the benchmark the anchors are is not known
+            return np.zeros(part.n_models), np.ones(part.n_models)
+        n, shares = len(self.items), self.reserve.shares
+        earned, left = part.grades() @ shares[:n], 1 - shares[: n + more].sum()
+        if more:
+            earned = earned + self.further(answers, more).grades() @ shares[n : n + more]
+        return np.maximum(earned - KNOWN, 0.0), np.minimum(earned + left + KNOWN, 1.0)  # but for rounding
 
     def top_up(self, more: int) -> TopUp:
         """The design-based estimate from the anchors and the first ``more`` items of the reserve."""
@@ -371,19 +385,3 @@ class Condensation:
         if probs.shape[2] < width:
             return np.pad(probs, ((0, 0), (0, 0), (0, width - probs.shape[2])))
         return probs[:, :, :width]
-
-
-def same_questions(ours: Items, theirs: Items, whose: str, *, with_choices: bool = False) -> None:
-    """Refuse answers to items of the same names but another prompt (digest), label or number of choices."""
-    both = (ours.digest != "") & (theirs.digest != "")
-    checks = {"prompt (digest)": both & (ours.digest != theirs.digest)}
-    if ours.label is not None and theirs.label is not None:
-        checks["label"] = ours.label != theirs.label
-    if with_choices:
-        checks["number of choices"] = ours.n_choices != theirs.n_choices
-    for what, differs in checks.items():
-        if differs.any():
-            raise AlignmentError(
-                f"the {what} of {differs.sum()} anchors differs between the answers and the condensation of "
-                f"{whose}: {some(ours.ids[differs])}. The models must answer the very same questions."
-            )

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from . import __version__
 from .calibration import cross_validate
-from .condensation import Condensation, same_questions
+from .checks import same_questions
+from .condensation import Condensation
 from .errors import AlignmentError, ValidationError, some
 from .numerics.rng import Seed
 from .predict import Auto, ScoreModel, predictor
