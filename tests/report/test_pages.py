@@ -322,3 +322,29 @@ def test_commands_leave_reports(kept, tmp_path):
     assert made == {"files": ["toy-20/report.html"]}
     assert load(tmp_path / "toy-20").anchors.ids.tolist() == c.anchors.ids.tolist()
     assert "holds nothing to report on" in refused("report", "new.zarr", cwd=tmp_path)
+
+
+def test_a_report_replaces_reports_alone(tmp_path):
+    c = condense(population(30, 40), 10, rng=0, curve=False)
+    c.save(tmp_path / "c")
+    precious, target = tmp_path / "answers.npz", tmp_path / "page.html"
+    precious.write_bytes(b"PK answers")
+    with pytest.raises(DiscoError, match=r"answers.npz' exists and is no report"):
+        pages.report(tmp_path / "c", precious)
+    assert precious.read_bytes() == b"PK answers"
+    with pytest.raises(DiscoError, match="exists and is no report"):
+        pages.report(tmp_path / "c", tmp_path)
+    for _ in range(2):
+        assert pages.report(tmp_path / "c", target).read_text().startswith("<!doctype html")
+
+
+def test_a_report_says_what_further_items_have_a_part_in(tmp_path):
+    r = population(40, 60)
+    c = condense(r.pick(models=slice(0, 34)), 10, rng=0, curve=False)
+    c.save(tmp_path / "c")
+    write_npz(r.pick(models=slice(34, 40)), tmp_path / "new.npz")
+    for more in ((), ("--more", 10)):
+        disco("estimate", "c", "new.npz", *more, "--out", "e", cwd=tmp_path)
+        text = (tmp_path / "e" / "report.html").read_text()
+        assert ("estimated from the answers to 10 anchors and 10 further items" in text) == bool(more)
+        assert ("from the anchors alone" in text) == bool(more)

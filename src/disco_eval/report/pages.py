@@ -33,11 +33,20 @@ def report(path: str | Path, out: str | Path | None = None, *, name: str | None 
     out : the HTML file; ``report.html`` in the folder by default.
     name : what to call the folder in the report, where it is about to be renamed.
 
-    Raises DiscoError where the folder is none of these.
+    Raises DiscoError where the folder is none of these, or where ``out`` exists and is no HTML file.
     """
     place = Path(path)
-    page = page_of(place, name or place.name)
-    return write_page(page, out or (place if place.is_dir() else place.parent) / REPORT)
+    target = Path(out or (place if place.is_dir() else place.parent) / REPORT)
+    if out is not None and target.exists() and not _is_html(target):
+        raise DiscoError(f"'{target}' exists and is no report, so it is not overwritten; give --out another name")
+    return write_page(page_of(place, name or place.name), target)
+
+
+def _is_html(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        return opened.read(100).lstrip().lower().startswith((b"<!doctype html", b"<html"))
 
 
 def page_of(path: Path, name: str) -> Page:
@@ -133,17 +142,19 @@ def estimates_page(about: dict[str, Any]) -> Page:
         for e in about["estimates"]
     ]  # fmt: skip
     best, span = max(found, key=lambda e: e.estimate), f"{100 * level:g} % interval"
+    more = max((e.get("more", 0) for e in about["estimates"]), default=0)
     whose = best.model if len(found) == 1 else f"{len(found)} models"
     facts = [
         Fact("What was predicted?" if len(found) == 1 else "Best of them", f"{best.estimate:.1f} %",
              f"estimated for {best.model} on all {parts.count_of(made['n_items'])} items."),
         Fact("How sure?", f"{best.low:.1f} to {best.high:.1f}", f"is its {span}.{_of_many(found)}"),
-        parts.error_fact(made),
-        parts.cost_fact(made, max((e.get("more", 0) for e in about["estimates"]), default=0)),
+        parts.error_fact(made, more),
+        parts.cost_fact(made, more),
     ]  # fmt: skip
+    asked = f"{made['n_anchors']} anchors and {more} further items" if more else f"{made['n_anchors']} items"
     return Page(
         f"{whose} on {made['benchmark']}",
-        f"Scores on the whole benchmark, estimated from the answers to {made['n_anchors']} items.",
+        f"Scores on the whole benchmark, estimated from the answers to {asked}.",
         facts,
         [
             parts.estimates(found, level),

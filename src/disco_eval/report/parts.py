@@ -269,13 +269,13 @@ def cost_fact(about: dict[str, Any], more: int = 0) -> Fact:
     return Fact("What does it cost?", f"{asked:,} of {n_items:,} items", words)
 
 
-def error_fact(about: dict[str, Any]) -> Fact:
-    """How far estimates of left-out source models were off."""
+def error_fact(about: dict[str, Any], more: int = 0) -> Fact:
+    """How far estimates of left-out source models were off, from the anchors alone."""
     kept = KEPT_TOGETHER.get(about["grouped_by"], "a few")
     other = f" (± {about['mae_se_pp']:.2f} with other anchors)" if "mae_se_pp" in about else ""  # older records lack it
     words = (
-        f"on average{other}, on source models left out ({kept} at a time). As many random items: "
-        f"{about['direct_mae_pp']:.2f}."
+        f"on average{other}, on source models left out ({kept} at a time){', from the anchors alone' if more else ''}. "
+        f"As many random items: {about['direct_mae_pp']:.2f}."
     )
     return Fact("How far off?", f"{about['mae_pp']:.2f} points", words)
 
