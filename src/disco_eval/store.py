@@ -371,4 +371,5 @@ def _as_slice(at: Array | slice) -> Array | slice:
 
 
 def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    said = " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
+    return "a checksum does not fit" if said.startswith("Stored and computed checksum") else said

@@ -329,3 +329,17 @@ def test_large_costs_are_written_out():
     from disco_eval.cli.condense import _sum
 
     assert [_sum(x) for x in (22_542.4, 1234567.0, 999.96, 0.0123456)] == ["22,542", "1,234,567", "1000", "0.01235"]
+
+
+def test_a_damaged_store_is_one_line_whatever_else_was_being_read(tmp_path):
+    population(60, 400).save(tmp_path / "s.zarr")
+    chunk = min(file for file in (tmp_path / "s.zarr" / "probs" / "c").rglob("*") if file.is_file())
+    data = bytearray(chunk.read_bytes())
+    data[len(data) // 2] ^= 255
+    chunk.write_bytes(data)
+    done = disco("condense", "s.zarr", "--out", "c", cwd=tmp_path, status=2)
+    assert (
+        done.stderr
+        == "disco: 's.zarr' is damaged: a checksum does not fit. Write it again from the original results.\n"
+    )
+    assert not (tmp_path / "c").exists()

@@ -138,6 +138,34 @@ def test_the_penalty_is_the_one_that_errs_least_when_each_source_is_left_out():
     assert PENALTIES[0] < best < PENALTIES[-1]
 
 
+def test_the_length_is_the_median_distance_or_where_most_are_copies_the_mean():
+    X = np.array([[0.0], [1.0], [3.0]])
+    assert Kernel.fit(X, np.zeros((3, 1))).length[0] == 4  # of 1, 4 and 9
+    assert Kernel.fit(np.array([[0.0]] * 5 + [[2.0]]), np.zeros((6, 1))).length[0] == pytest.approx(4 * 5 / 15)
+
+
+def test_more_than_a_thousand_sources_teach_by_an_even_choice():
+    rng = np.random.default_rng(0)
+    items = Items([f"i{j}" for j in range(20)], subtask=[f"s{j % 2}" for j in range(20)])
+    source = Responses.from_correct([f"m{i}" for i in range(1100)], items, (rng.random((1100, 20)) < 0.5).astype(float))
+    assert SubtaskModel.fit(source, np.arange(8)).beyond.alpha.shape == (1000, 2)
+
+
+def test_further_items_count_once(monkeypatch):
+    """What they say of the overall score has no part in what they are held against."""
+    r = leaderboard()
+    small = condense(r.pick(models=slice(0, 50)), 60, rng=0, curve=False)
+    new, told, rest = r.pick(models=slice(50, 70)), [], SubtaskModel.rest
+    monkeypatch.setattr(
+        SubtaskModel,
+        "rest",
+        lambda self, answers, scores, parts: told.append(scores) or rest(self, answers, scores, parts),
+    )
+    before = [e.score for e in small.estimate(new)]
+    assert [e.score for e in small.estimate(new, more=60)] != before
+    np.testing.assert_array_equal(told[0], told[1])
+
+
 def test_sources_that_all_answer_the_same_say_nothing_beyond_the_line():
     found = Kernel.fit(np.ones((6, 4)), np.zeros((6, 2)))
     np.testing.assert_array_equal(found.predict(np.array([[1.0, 1, 1, 1], [0, 0, 0, 0]])), np.zeros((2, 2)))

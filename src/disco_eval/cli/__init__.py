@@ -6,7 +6,9 @@ one line that says what to do; 1 our bug, with a traceback.
 
 from __future__ import annotations
 
+import logging
 import sys
+import warnings
 
 import typer
 
@@ -64,12 +66,20 @@ def _version(version: bool = typer.Option(False, "--version", help="Show the ver
         raise typer.Exit
 
 
+def _hush() -> None:
+    """After an error nobody waits for reads that Zarr still has under way; Python would complain of each at the end."""
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
+    warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
+    sys.unraisablehook = lambda _: None
+
+
 def main() -> None:
     """The entry point: runs the command and turns the library's errors into one line and exit status 2."""
     try:
         app()
     except DiscoError as e:
         print(f"disco: {e}", file=sys.stderr)
+        _hush()
         sys.exit(2)
     except KeyboardInterrupt:
         print("disco: interrupted; nothing was left half-written", file=sys.stderr)
