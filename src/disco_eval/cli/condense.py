@@ -230,11 +230,12 @@ def _print(c: Condensation, out: Path) -> None:
 
     v = c.validation
     kept = {"none": "models", **KEPT_TOGETHER}[v.grouped_by]
+    drawn = ", drawn by what they count for" if c.items.weight.max() > c.items.weight.min() else ""
     print(f"{out}: {len(c.anchors)} of {c.provenance['n_items']} items of '{c.benchmark}'")
     print(
         f"Error on {kept} left out: {100 * v.mae:.2f} ± {100 * v.mae_se:.2f} points on average, up to "
         f"{100 * v.half_width(0.9):.1f} for 90 % of models; {v.direct_mae * 100:.2f} on average for as many random "
-        "items."
+        f"items{drawn}."
     )
     if c.subtask_names:
         own = c.subtask_mae
