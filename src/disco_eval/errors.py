@@ -95,3 +95,16 @@ def unknown(kind: str, name: object, choices: Sequence[str]) -> str:
     close = difflib.get_close_matches(str(name), choices, n=1)
     hint = f" Did you mean '{close[0]}'?" if close else ""
     return f"{kind} '{name}' is not known.{hint} Choose from: {', '.join(choices)}."
+
+
+def near_misses(given: Iterable[str], known: Sequence[str]) -> dict[str, str]:
+    """Names that nobody knows but that are nearly ones which are not given, such as their plural: name to known one."""
+    given = list(given)
+    absent = [name for name in known if name not in given]
+    found = {}
+    for name in given:
+        singular = name[:-3] + "y" if name.endswith("ies") else name.removesuffix("s")
+        close = [singular] if singular in absent else difflib.get_close_matches(name, absent, n=1, cutoff=0.85)
+        if name not in known and close:
+            found[name] = close[0]
+    return found

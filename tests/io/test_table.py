@@ -260,3 +260,16 @@ def test_rows_of_other_items_are_shown_beside_those_asked_for(tmp_path):
     (tmp_path / "a.csv").write_text("model,item,score\nm, q1,1\n")
     with pytest.raises(FormatError, match="items asked for, such as q1, q2; its items are  q1"):
         read_table(tmp_path / "a.csv", items=["q1", "q2"])
+
+
+def test_columns_that_are_nearly_known_or_there_twice_are_not_passed_over(tmp_path):
+    rows = "a,x,1,2\nb,x,0,2\na,y,0,1\nb,y,1,1\n"
+    (tmp_path / "t.csv").write_text("model,item,score,weights\n" + rows)
+    with pytest.raises(FormatError, match="a column 'weights', which is not known; did you mean 'weight'"):
+        read_table(tmp_path / "t.csv")
+    assert read_table(tmp_path / "t.csv", columns={"weight": "weights"}).items.weight.tolist() == [2, 1]
+    (tmp_path / "t.csv").write_text("model,item,score,height\n" + rows)
+    assert read_table(tmp_path / "t.csv").n_items == 2
+    (tmp_path / "t.csv").write_text("model,item,score,score\n" + rows)
+    with pytest.raises(FormatError, match="has the column 'score' twice"):
+        read_table(tmp_path / "t.csv")

@@ -20,13 +20,14 @@ import tokenize
 import warnings
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError, ValidationError, some
+from ..errors import FormatError, ValidationError, near_misses, some
 from ..files import new_file
 from ..resources import need
 from ..responses import Items, Models, Responses
@@ -49,7 +50,7 @@ def read_npz(path: str | Path) -> Responses:
     Raises FormatError where the file is not an archive, is truncated, holds pickled objects, or lacks what is needed;
     ValidationError where the values are not allowed.
     """
-    known = {"models", "items", "labels", *ANSWERS, *_ITEM.values(), *_MODEL.values()}
+    known = ["models", "items", "labels", *ANSWERS, *_ITEM.values(), *_MODEL.values()]
     arrays = read_arrays(Path(path), known)
     for name in ("models", "items"):
         if name not in arrays:
@@ -91,7 +92,7 @@ def write_npz(responses: Responses, path: str | Path) -> None:
         np.savez_compressed(out, **arrays)
 
 
-def read_arrays(path: Path, known: set[str] | None = None) -> dict[str, Array]:
+def read_arrays(path: Path, known: Sequence[str] | None = None) -> dict[str, Array]:
     """The arrays of a NumPy archive, or those of some names; FormatError where it is none, or holds pickled objects.
 
     Nothing is unpacked before its declared size is known to fit into the memory bound and to be that of its array.
@@ -103,6 +104,8 @@ def read_arrays(path: Path, known: set[str] | None = None) -> dict[str, Array]:
             with zipfile.ZipFile(file) as archive:
                 members = {m.filename.removesuffix(".npy"): m for m in archive.infolist()}
                 wanted = {name: m for name, m in members.items() if known is None or name in known}
+                for name, meant in near_misses(members, known or ()).items():
+                    raise FormatError(f"'{path}' has an array '{name}', which is not known; did you mean '{meant}'?")
                 need(
                     2 * sum(m.file_size for m in wanted.values()),
                     f"the arrays of '{path}'",

@@ -14,6 +14,7 @@ Choices are numbered within each item in sorted order, so letters, numbers and t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import DiscoError, FormatError, ValidationError, some, unknown
+from ..errors import DiscoError, FormatError, ValidationError, near_misses, some, unknown
 from ..files import new_file
 from ..responses import Items, Models, Responses
 from .frames import read_frame
@@ -194,6 +195,17 @@ def _rename(frame: pl.DataFrame, columns: dict[str, str], path: str) -> pl.DataF
             raise DiscoError(unknown("column", ours, COLUMNS))
         if theirs not in frame.columns:
             raise FormatError(f"'{path}': " + unknown("column", theirs, frame.columns))
+    twice = [
+        m[1] for name in frame.columns if (m := re.fullmatch(r"(.+)_duplicated_\d+", name)) and m[1] in frame.columns
+    ]
+    if twice:
+        raise FormatError(f"'{path}' has the column '{twice[0]}' twice; remove one, so that nothing has to be guessed")
+    optional = ("label", *_ABOUT_ITEM, *_ABOUT_MODEL)
+    for name, meant in near_misses((n for n in frame.columns if n not in columns.values()), optional).items():
+        if meant not in columns:
+            raise FormatError(
+                f"'{path}' has a column '{name}', which is not known; did you mean '{meant}'? Rename it, or leave it out"
+            )
     renamed = frame.select(
         [pl.col(theirs).alias(ours) for ours, theirs in columns.items()]
         + [pl.col(name) for name in frame.columns if name in COLUMNS and name not in columns]
