@@ -128,11 +128,8 @@ def test_a_name_that_is_nearly_one_is_not_passed_over(tmp_path, name, meant):
     np.savez(tmp_path / "a.npz", **arrays)
     with pytest.raises(FormatError, match=f"an array '{name}', which is not known; did you mean '{meant}'"):
         read_npz(tmp_path / "a.npz")
-    np.savez(
-        tmp_path / "b.npz",
-        **arrays,
-        **({meant: [1, 1, 1]} if meant == "weight" else {meant: ["a", "a", "a"][: 2 if meant == "family" else 3]}),
-    )
+    right = [1, 1, 1] if meant == "weight" else ["a", "a", "a"][: 2 if meant == "family" else 3]
+    np.savez(tmp_path / "b.npz", **arrays, **{meant: right})
     assert read_npz(tmp_path / "b.npz").n_items == 3  # where the right one is there, the other is another thing
     np.savez(tmp_path / "c.npz", **{k: v for k, v in arrays.items() if k != name}, notes=["anything"])
     assert read_npz(tmp_path / "c.npz").n_items == 3

@@ -189,23 +189,25 @@ def _write(frame: pl.DataFrame, path: Path, suffix: str) -> None:
         raise FormatError(f"'{path.name}' should end in one of {', '.join(SUFFIXES)}")
 
 
+def _check_names(names: list[str], columns: dict[str, str], path: str) -> None:
+    """Refuse columns of one name, which Polars numbers, and ones that are nearly known."""
+    for name in names:
+        again = re.fullmatch(r"(.+)_duplicated_\d+", name)
+        if again and again[1] in names:
+            raise FormatError(f"'{path}' has the column '{again[1]}' twice; remove one, or nobody knows which counts")
+    others = [name for name in names if name not in columns.values()]
+    for name, meant in near_misses(others, ("label", *_ABOUT_ITEM, *_ABOUT_MODEL)).items():
+        if meant not in columns:
+            raise FormatError(f"'{path}' has a column '{name}', which is not known; did you mean '{meant}'? Rename it.")
+
+
 def _rename(frame: pl.DataFrame, columns: dict[str, str], path: str) -> pl.DataFrame:
     for ours, theirs in columns.items():
         if ours not in COLUMNS:
             raise DiscoError(unknown("column", ours, COLUMNS))
         if theirs not in frame.columns:
             raise FormatError(f"'{path}': " + unknown("column", theirs, frame.columns))
-    twice = [
-        m[1] for name in frame.columns if (m := re.fullmatch(r"(.+)_duplicated_\d+", name)) and m[1] in frame.columns
-    ]
-    if twice:
-        raise FormatError(f"'{path}' has the column '{twice[0]}' twice; remove one, so that nothing has to be guessed")
-    optional = ("label", *_ABOUT_ITEM, *_ABOUT_MODEL)
-    for name, meant in near_misses((n for n in frame.columns if n not in columns.values()), optional).items():
-        if meant not in columns:
-            raise FormatError(
-                f"'{path}' has a column '{name}', which is not known; did you mean '{meant}'? Rename it, or leave it out"
-            )
+    _check_names(frame.columns, columns, path)
     renamed = frame.select(
         [pl.col(theirs).alias(ours) for ours, theirs in columns.items()]
         + [pl.col(name) for name in frame.columns if name in COLUMNS and name not in columns]
