@@ -556,3 +556,26 @@ def test_other_responses_of_the_same_names_and_scores_are_not_taken_up(r, tmp_pa
     before = len(list((tmp_path / "out" / "parts").iterdir()))
     study(METHODS, other, "iid", [5], 1, 0, out=tmp_path / "out", overwrite=True)
     assert len(list((tmp_path / "out" / "parts").iterdir())) > before
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n_anchors": "10"}, "whole numbers, got '10'"),
+        ({"n_anchors": [10.5]}, r"whole numbers, got \[10.5\]"),
+        ({"n_anchors": True}, "whole numbers, got True"),
+        ({"split": "iid", "cutoff": "2024-01-01"}, "neither is asked for"),
+        ({"methods": "nope"}, "Choose from: default, "),
+        ({"methods": [SSEPY(name=3)]}, "name of a method is 3"),
+        ({"methods": [SSEPY(name=" ")]}, "name of a method is ' '"),
+    ],
+)
+def test_what_a_study_cannot_mean_is_one_line(r, wrong, message):
+    with pytest.raises(DiscoError, match=message) as found:
+        study(**{"methods": ["random+direct"], "responses": r, "split": "iid", "n_anchors": [5], "runs": 1} | wrong)
+    assert "\n" not in str(found.value)
+
+
+def test_a_single_method_needs_no_list(r):
+    one, several = (study(m, r, split="iid", n_anchors=[5], runs=1) for m in ("random+direct", ["random+direct"]))
+    assert one.table.equals(several.table)

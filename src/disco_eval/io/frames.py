@@ -66,7 +66,9 @@ def read_frame(path: Path, kind: str | None = None, **options: Any) -> pl.DataFr
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as e:  # polars raises errors of many kinds, and panics that are no Exception
-        raise FormatError(f"'{path}' cannot be read as {suffix[1:]}: {_first_line(e)}") from None
+        why = _first_line(e)
+        hint = "; save it as UTF-8" if "utf-8" in why.lower() and suffix != ".parquet" else ""
+        raise FormatError(f"'{path}' cannot be read as {suffix[1:]}: {why}{hint}") from None
 
 
 def _parquet_bytes(path: Path) -> int:

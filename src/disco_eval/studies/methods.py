@@ -230,7 +230,9 @@ def method(name: str) -> Method:
         if not right and (left in SELECTORS or left in PREDICTORS):
             raise DiscoError(f"'{name}' is half a method; write a selection and a prediction, such as auto+auto")
         if not right:
-            raise DiscoError(unknown("method", name, ["pds+forest", "random+direct", "anchor_corr+gpirt", "ssepy"]))
+            raise DiscoError(
+                unknown("method", name, ["default", "pds+forest", "random+direct", "anchor_corr+gpirt", "ssepy"])
+            )
         if left not in SELECTORS and left not in _SAME:
             raise DiscoError(unknown("selection", left, [*_SAME, *SELECTORS]))
         raise DiscoError(unknown("prediction", right, list(PREDICTORS)))
@@ -240,12 +242,14 @@ def method(name: str) -> Method:
 def methods_of(given: Sequence[str | Method]) -> list[Method]:
     """Methods from names or objects; refuses two of one name, and what is no method."""
     out: list[Method] = []
-    for entry in given:
+    for entry in [given] if isinstance(given, str) else given:
         chosen = method(entry) if isinstance(entry, str) else entry
         if not isinstance(chosen, Method):
             raise ValidationError(
                 f"{entry!r} is no method: it needs a name and estimate(source, target, n_anchors, rng)"
             )
+        if not isinstance(chosen.name, str) or not chosen.name.strip():
+            raise ValidationError(f"the name of a method is {chosen.name!r}, expected a text that is not empty")
         out.append(chosen)
     names = [m.name for m in out]
     if len(set(names)) != len(names):

@@ -82,8 +82,10 @@ def split_plan(split: str | Split | SplitPlan, cutoff: str | None = None) -> Spl
 def split_plans(
     given: str | Split | SplitPlan | Sequence[str | Split | SplitPlan], cutoff: str | None = None
 ) -> list[SplitPlan]:
-    """One or several splits as plans; refuses two of one name."""
+    """One or several splits as plans; refuses two of one name, and a ``cutoff`` that none of them has a use for."""
     several = [given] if isinstance(given, str | Split | SplitPlan) else list(given)
+    if cutoff is not None and not {"chronological", "bootstrap"} & {s for s in several if isinstance(s, str)}:
+        raise DiscoError(f"a cutoff ({cutoff}) is for the splits chronological and bootstrap, and neither is asked for")
     plans = [split_plan(s, cutoff) for s in several]
     names = [p.name for p in plans]
     if len(set(names)) != len(names) or not names:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,10 @@ def study(
     """
     chosen = methods_of(methods)
     plans = split_plans(split, cutoff)
-    counts = [n_anchors] if isinstance(n_anchors, int) else list(n_anchors)
+    counts = list(n_anchors) if isinstance(n_anchors, Iterable) else [n_anchors]
+    if not all(isinstance(n, Integral) and not isinstance(n, bool) for n in counts):
+        raise ValidationError(f"numbers of anchors are whole numbers, got {n_anchors!r}")
+    counts = [int(n) for n in counts]
     if runs < 1 or jobs < 1 or not counts or min(counts) < 1 or not chosen:
         raise ValidationError(
             f"a study needs methods, runs >= 1, jobs >= 1, anchors >= 1; got {runs}, {jobs}, {counts}"
