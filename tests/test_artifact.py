@@ -177,3 +177,18 @@ def test_many_models_come_back_bit_for_bit(tmp_path, predict, graded):
     c = condense(r.pick(models=np.arange(160)), 40, select="auto", predict=predict, rng=0, n_folds=2)
     c.save(tmp_path / "c")
     assert load(tmp_path / "c").estimate(r) == c.estimate(r)
+
+
+def test_options_that_numpy_counted_are_saved_as_plain_numbers(tmp_path):
+    made = {"predict": "knn", "select": "pds", "n_folds": 2, "curve": False}
+    counted = {
+        "select_options": {"committee_size": np.int64(8)},
+        "predict_options": {"k": np.int64(3), "parts": "correct"},
+    }
+    c = condense(population(), 12, rng=np.int64(3), **counted, **made)
+    c.save(tmp_path / "c")
+    back = load(tmp_path / "c")
+    plain = {"select_options": {"committee_size": 8}, "predict_options": {"k": 3, "parts": ["correct"]}}
+    same = condense(population(), 12, rng=3, **plain, **made)
+    assert back.provenance["seed"] == 3
+    assert back.estimate(population()) == same.estimate(population())

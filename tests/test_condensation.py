@@ -184,6 +184,10 @@ def test_from_disk_the_same(tmp_path):
             lambda: condense(population(), 5, select="best_for_validation", select_options={"n_folds": 1}),
             "needs at least 2 folds, got 1",
         ),
+        (
+            lambda: condense(population(), 5, predict_options={"guess": [print]}),
+            "option guess must be a number, a word",
+        ),
         (lambda: condense(population(), 5, n_folds=1), "needs at least 2 folds, got 1"),
         (lambda: condense(population(), 5, n_folds=-9), "needs at least 2 folds, got -9"),
         (lambda: condense(population(), 5, predict_options={"trees": 3}), "prediction 'auto' does not take"),

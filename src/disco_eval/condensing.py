@@ -77,8 +77,19 @@ def condense(
     ValidationError
         Fewer than ten source models, more anchors than items, or options out of range.
     """
-    recipe = Recipe(n_anchors, select, predict, select_options or {}, predict_options or {}, mixed)
+    options = (_plain(select_options or {}), _plain(predict_options or {}))
+    recipe = Recipe(n_anchors, select, predict, *options, mixed)
     return _make(responses, recipe, None, benchmark, _Run(n_folds, curve, relatives, rng, progress))
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as values that JSON holds, since a condensation keeps them: NumPy's numbers become Python's."""
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in options.items()}
+    for name, value in plain.items():
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if not isinstance(one, (str, int, float, type(None))):
+                raise ValidationError(f"option {name} must be a number, a word, true or false, or a list; got {one!r}")
+    return plain
 
 
 def update(
@@ -228,7 +239,7 @@ def _provenance(
         "disco_eval": __version__,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "n_items": responses.n_items,
-        "seed": rng if isinstance(rng, int) else None,
+        "seed": int(rng) if isinstance(rng, (int, np.integer)) else None,
         "select": {"name": recipe.select, **recipe.select_options},
         "predict": {"name": recipe.predict, **recipe.predict_options},
         **({"mixed": True} if recipe.mixed else {}),

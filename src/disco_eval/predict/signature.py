@@ -65,12 +65,15 @@ class SignatureModel:
     name: ClassVar[str] = "signature"
 
     def __init__(
-        self, regressor: Regressor | None = None, parts: Sequence[str] = ("probs",), n_components: int | None = 256
+        self,
+        regressor: Regressor | None = None,
+        parts: str | Sequence[str] = ("probs",),
+        n_components: int | None = 256,
     ) -> None:
         if n_components is not None and n_components < 1:
             raise ValidationError(f"n_components must be at least 1, or None for no reduction, got {n_components}")
         self.regressor: Regressor = Forest() if regressor is None else regressor
-        self.parts = tuple(parts)
+        self.parts = (parts,) if isinstance(parts, str) else tuple(parts)
         self.n_components = n_components
         self._mean: Array | None = None
         self._components: Array | None = None
