@@ -122,6 +122,7 @@ def test_float16_rounding_is_accepted():
     ("make", "message"),
     [
         (lambda: Models(["a", "b", "a"]), "model ids must be unique, but these repeat: a"),
+        (lambda: Models(["a", "b", "a "]), "must differ by more than blanks around them; .* the same as 'a '"),
         (lambda: Items(["a", ""]), "printable and not empty"),
         (lambda: Items(["a\n"]), "printable"),
         (lambda: Items(["a"], weight=[-1]), "weight of item 'a' is -1"),

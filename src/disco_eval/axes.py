@@ -215,6 +215,14 @@ def _ids(values: ArrayLike, kind: str) -> Array:
     unique, counts = np.unique(ids, return_counts=True)
     if len(unique) != len(ids):
         raise ValidationError(f"{kind} ids must be unique, but these repeat: {some(unique[counts > 1])}")
+    around = [i for i in ids.tolist() if i[0] == " " or i[-1] == " "]  # no other blank is printable
+    known = set(ids.tolist()) if around else set[str]()
+    alike = [i for i in around if i.strip() in known]
+    if alike:
+        raise ValidationError(
+            f"{kind} ids must differ by more than blanks around them; without these, others are called the same as "
+            f"{some(map(repr, alike))}"
+        )
     return read_only(ids)
 
 
