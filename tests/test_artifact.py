@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -168,6 +169,29 @@ def test_formats_of_every_release_still_load():
                 expected = within_what_is_possible(c, answers, saved)
                 for e in c.estimate(answers):
                     assert [e.score, e.low, e.high] == pytest.approx(expected[e.model], abs=1e-12)
+
+
+def of_every_format() -> list[Path]:
+    return sorted(file.parent for file in (Path(__file__).parent / "formats").glob("*/*/condensation.json"))
+
+
+@pytest.mark.parametrize("folder", of_every_format(), ids=lambda folder: f"{folder.parent.name}-{folder.name}")
+def test_formats_of_every_release_are_saved_again_without_loss(tmp_path, folder):
+    c = load(folder)
+    c.save(tmp_path / "c")
+    back = load(tmp_path / "c")
+    assert back.estimate(c.sources) == c.estimate(c.sources)
+    back.save(tmp_path / "again")
+    assert (tmp_path / "again" / ARRAYS).read_bytes() == (tmp_path / "c" / ARRAYS).read_bytes()
+
+
+def test_what_an_early_13_wrote_of_older_ones_loads(tmp_path):
+    """It knew nothing of what subtasks of sources left out alone came to, and wrote that without columns."""
+    c = load(Path(__file__).parent / "formats" / "condensation-12" / "toy")
+    nothing = np.zeros((c.sources.n_models, 0))
+    relatives = replace(c.validation.relatives, subtask_error=nothing, subtask_left=nothing)
+    replace(c, validation=replace(c.validation, relatives=relatives)).save(tmp_path / "c")
+    assert load(tmp_path / "c").estimate(c.sources) == c.estimate(c.sources)
 
 
 @pytest.mark.parametrize("predict", ["auto", "gp", "ridge", "knn"])

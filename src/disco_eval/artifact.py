@@ -240,7 +240,7 @@ def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subta
         subtask_left=n_left,
         curve=need(arrays, "validation.curve", (None, 3)),
         nearest=_of_shape(arrays, "validation.nearest", (n,)),
-        relatives=_relatives(arrays, n, n_subtasks if about["format"] >= 13 else 0) if about["format"] >= 6 else None,
+        relatives=_relatives(arrays, n, n_subtasks) if about["format"] >= 6 else None,
         near=_between(checked, "near", 1e-3, 1e3),
         cautious=_field(checked, "cautious", bool),
         trusts_kin=_field(checked, "trusts_kin", bool),

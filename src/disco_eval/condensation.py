@@ -316,7 +316,7 @@ class Condensation:
         assert self.subtask_model is not None
         v, noise = self.validation, self.subtask_model.noise
         strangers, alone = SubtaskErrors.of(v.subtask_error, v.subtask_left, noise), v.relatives
-        if alone is None or not alone.subtask_error.size:
+        if alone is None or not np.isfinite(alone.subtask_error).any():
             return strangers, strangers
         return strangers, SubtaskErrors.of(alone.subtask_error, alone.subtask_left, noise)
 

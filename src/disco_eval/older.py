@@ -35,8 +35,11 @@ def as_written_now(about: dict[str, Any], arrays: dict[str, Array], n: int, k: i
         about = {**about, "validation": {**validation, "trusts_kin": False}}
     if made < 12 and "subtasks.line" in arrays:  # predicted subtasks whole
         arrays["subtasks.total"] = np.zeros(np.atleast_2d(arrays["subtasks.line"]).shape[1])
-    if made < 13 and "relatives.error" in arrays:  # knew nothing of their subtasks
-        arrays |= {f"relatives.subtask_{name}": np.zeros((n, 0)) for name in ("error", "left")}
+    names, known = about.get("subtasks"), arrays.get("relatives.subtask_error")
+    empty = known is not None and known.shape == (n, 0)  # so an early 13 wrote what it had read from older ones
+    if (made < 13 or empty) and "relatives.error" in arrays and isinstance(names, list):  # of their subtasks, nothing
+        shape = (n, len(names))
+        arrays |= {"relatives.subtask_error": np.full(shape, np.nan), "relatives.subtask_left": np.ones(shape)}
     return about
 
 
