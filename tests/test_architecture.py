@@ -12,8 +12,8 @@ SRC = Path(disco_eval.__file__).parent
 LAYERS = [
     ["errors"], ["files", "hub", "resources"], ["numerics"], ["axes"], ["checks"], ["responses"], ["layout"], ["store"],
     ["appending", "joining"], ["io", "splits"], ["select"], ["predict"], ["recipe"], ["relatives"],
-    ["calibration", "topup"], ["condensation"], ["condensing"], ["card", "comparison", "older"], ["artifact"],
-    ["studies"], ["integrity"], ["harness"], ["report"], ["cli"], ["__main__"],
+    ["calibration", "estimates", "topup"], ["condensation"], ["condensing"], ["card", "comparison", "older"],
+    ["artifact"], ["studies"], ["integrity"], ["harness"], ["report"], ["cli"], ["__main__"],
 ]  # fmt: skip
 RANK = {name: k for k, layer in enumerate(LAYERS) for name in layer}
 WITHIN_FUNCTIONS = {("responses", "store")}  # Responses.save is the one shortcut upwards, and condensations' save

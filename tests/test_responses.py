@@ -49,6 +49,14 @@ def test_scores_are_weighted_means():
         assert r.scores()[m] == pytest.approx(expected, abs=1e-12)
 
 
+def test_scores_are_the_same_to_the_last_bit_in_any_order():
+    rng = np.random.default_rng(0)
+    r = population(100, 97)
+    for _ in range(5):
+        order = rng.permutation(97)
+        np.testing.assert_array_equal(r.pick(items=order).scores(), r.scores())
+
+
 def test_subtask_scores_are_weighted_means_within():
     r = population(4, 12)
     assert r.items.subtasks == ["sub0", "sub1", "sub2"]

@@ -102,6 +102,28 @@ def test_all_items_asked_tell_the_subtasks_too():
         assert sum(s.high > s.low for s in e.subtasks) == 1  # the one item left is of one of them
 
 
+@pytest.mark.parametrize("predict", ["auto", "ridge"])
+@pytest.mark.parametrize("left", [0, 1, 3])
+def test_with_no_reserve_what_was_answered_bounds_the_score_too(tmp_path, predict, left):
+    r = population(30, 60, graded=True)  # three subtasks, weights of 1 to 2
+    made = condense(r, 60 - left, predict=predict, rng=0, curve=False)
+    made.save(tmp_path / "c")
+    new = strangers(r, 20)
+    asked = r.items.positions(made.items.ids)
+    share = r.items.weight / r.items.weight.sum()
+    known = new.grades(asked) @ share[asked]
+    for c in (made, de.load(tmp_path / "c")):
+        assert c.reserve is None
+        for e, truth, least in zip(c.estimate(new), new.scores(), known, strict=True):
+            most = least + 1 - share[asked].sum()
+            assert least - 1e-8 <= e.low <= e.score <= e.high <= most + 1e-8
+            if not left:
+                assert (e.low, e.score, e.high) == pytest.approx([truth] * 3, abs=1e-8)
+                assert not {"outside-range", "lines-disagree"} & set(e.flags)  # nothing is estimated
+    with pytest.raises(ValidationError, match="keeps no items in reserve: fewer than 4 that count are no anchors"):
+        made.estimate(new, more=4)
+
+
 @pytest.mark.parametrize("select", ["pds", "uniform"])
 def test_items_of_no_weight_leave_nothing_less_to_estimate(select):
     """Anchors that count for nothing are not taken off the number of items that count."""

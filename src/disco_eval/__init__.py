@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from . import errors, io, predict, select, splits, studies
     from .artifact import load
     from .comparison import Comparison, compare
-    from .condensation import Condensation, Estimate
+    from .condensation import Condensation
     from .condensing import condense, update
     from .errors import AlignmentError, DiscoError, FormatError, ValidationError
+    from .estimates import Estimate
     from .predict import ScoreModel, SignatureModel, predictor, signature
     from .responses import Items, Models, Responses
     from .select import Anchors
@@ -24,9 +25,10 @@ _MODULES = ("errors", "io", "predict", "select", "splits", "studies")
 _FROM = {
     "artifact": ("load",),
     "comparison": ("Comparison", "compare"),
-    "condensation": ("Condensation", "Estimate"),
+    "condensation": ("Condensation",),
     "condensing": ("condense", "update"),
     "errors": ("AlignmentError", "DiscoError", "FormatError", "ValidationError"),
+    "estimates": ("Estimate",),
     "predict": ("ScoreModel", "SignatureModel", "predictor", "signature"),
     "responses": ("Items", "Models", "Responses"),
     "select": ("Anchors",),

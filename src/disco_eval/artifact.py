@@ -212,6 +212,7 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
         validation=_validation(about, arrays, n, len(subtasks)),
         provenance=_field(about, "provenance", dict),
         reserve=reserve,
+        total_weight=_total_weight(about, items),
         subtask_names=subtasks,
         subtask_model=SubtaskModel.restore(_named(arrays, "subtasks"), len(subtasks)) if subtasks else None,
     )
@@ -303,6 +304,13 @@ def _items(about: dict[str, Any], arrays: dict[str, Array]) -> Items:
     )
 
 
+def _total_weight(about: dict[str, Any], items: Items) -> float | None:
+    if "total_weight" not in about:  # in none written before, and not in all of format 13
+        return None
+    least = float(items.weight.sum())
+    return _between(about, "total_weight", least * (1 - 1e-9), np.finfo(float).max)
+
+
 def _models(about: dict[str, Any]) -> Models:
     named = {name: _field(about, name, list) for name in ("released", "family", "base", "revision")}
     return Models(_field(about, "ids", list), **named)
@@ -352,6 +360,8 @@ def _about(c: Condensation) -> dict[str, Any]:
         "subtasks": list(c.subtask_names),
         "provenance": c.provenance,
     }
+    if c.total_weight is not None:
+        about["total_weight"] = c.total_weight
     if c.reserve is not None:
         about["reserve"] = {**_item_names(c.reserve.items), "n_items": c.reserve.n_items}
     return about

@@ -57,6 +57,7 @@ FLAGS = {
 }
 
 
+OF_ESTIMATES = ("outside-range", "lines-disagree")  # nothing where all items are answered: none is estimated
 OF_SOURCES = ("few-sources", "alike-sources", "no-gain")  # not about one model: every estimate carries them
 
 

@@ -6,15 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import starmap
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import CrossValidation, source_flags
+from .calibration import OF_ESTIMATES, CrossValidation, source_flags
 from .checks import same_questions
 from .errors import AlignmentError, ValidationError, some
+from .estimates import Estimate, SubtaskEstimate
 from .numerics.gp import squared_distances
+from .numerics.survey import FEWEST
 from .predict import Assessment, ScoreModel, signature
 from .predict.subtasks import KNOWN, SubtaskErrors, SubtaskModel, agreeing, informed, left_of, parts_of
 from .recipe import assess
@@ -32,50 +35,6 @@ LEVEL = 0.9  # of intervals; which estimate is given never depends on the level 
 RERUN = 0.05  # mean difference of grades up to which a model of a source's name is it, run again; or one anchor's
 
 
-@dataclass(frozen=True)
-class SubtaskEstimate:
-    """One model's estimated score on one subtask, in [0, 1], with its interval, and how many items asked are of it."""
-
-    name: str
-    score: float
-    low: float
-    high: float
-    n_anchors: int
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """One model's estimated score on the whole benchmark.
-
-    Attributes
-    ----------
-    model : its name.
-    score : the estimate, in [0, 1].
-    low, high : an interval that should hold the true score in a share ``level`` of models like the sources.
-    level : that share.
-    flags : what is unusual about this model, as keys of `disco_eval.calibration.FLAGS`, which has the words.
-    nearest : the source models whose answers on the anchors are most alike, nearest first.
-    subtasks : an estimate for every subtask, where the benchmark has several.
-    more : number of items beyond the anchors that the estimate rests on; with any, it is design-based: nothing is
-        assumed about the model.
-    """
-
-    model: str
-    score: float
-    low: float
-    high: float
-    level: float
-    flags: tuple[str, ...] = ()
-    nearest: tuple[str, ...] = ()
-    subtasks: tuple[SubtaskEstimate, ...] = ()
-    more: int = 0
-
-    def __str__(self) -> str:
-        note = f"  [{', '.join(self.flags)}]" if self.flags else ""
-        span = f"{100 * self.low:.1f} to {100 * self.high:.1f} at {100 * self.level:g} %"
-        return f"{self.model}: {100 * self.score:.1f} ({span}){note}"
-
-
 @dataclass(frozen=True, eq=False)
 class Condensation:
     """A condensed benchmark: its anchors, a fitted score model, and what is known about its errors.
@@ -91,7 +50,8 @@ class Condensation:
     score_model : maps answers on the anchors to a score.
     validation : what error to expect.
     provenance : how it was made, as JSON values.
-    reserve : items to ask where the anchors are not enough; None where none are left, or in old files.
+    reserve : items to ask where the anchors are not enough; None where fewer than 4 are left, or in old files.
+    total_weight : of all items of the benchmark; None in files made before it was kept.
     subtask_names, subtask_model : the subtasks and what estimates their scores; empty and None where there are none.
     """
 
@@ -103,6 +63,7 @@ class Condensation:
     validation: CrossValidation
     provenance: dict[str, Any] = field(default_factory=dict)
     reserve: Reserve | None = None
+    total_weight: float | None = None
     subtask_names: tuple[str, ...] = ()
     subtask_model: SubtaskModel | None = None
 
@@ -156,20 +117,26 @@ class Condensation:
         """
         part = self.answers(answers)
         found = assess(self.score_model, part)
-        scores, halves = np.clip(found.score, 0.0, 1.0), self.validation.half_widths(found, level)
+        scores = np.clip(found.score, 0.0, 1.0)
+        halves, typical = (self.validation.half_widths(found, each) for each in (level, LEVEL))
         flags = [(*own, *self.source_flags) for own in self.own_flags(part, found)]
         rests_on = np.zeros(len(scores), dtype=int)
         if more:
             drawn, half, flags = self._top_up(part, answers, flags, more)
             alarmed = np.array([bool(set(own) - {"source-model"}) for own in flags])
-            use = alarmed | (half(LEVEL) < self.validation.half_widths(found, LEVEL))
-            scores, halves = np.where(use, np.clip(drawn, 0.0, 1.0), scores), np.where(use, half(level), halves)
+            use = alarmed | (half(LEVEL) < typical)
+            scores = np.where(use, np.clip(drawn, 0.0, 1.0), scores)
+            halves, typical = (np.where(use, half(q), own) for q, own in ((level, halves), (LEVEL, typical)))
             rests_on[use] = more
         least, most = self._possible(part, answers, more)
         scores = np.clip(scores, least, most)
         low, high = np.maximum(scores - halves, least), np.minimum(scores + halves, most)
+        flags = [
+            tuple(f for f in own if not known or f not in OF_ESTIMATES)
+            for own, known in zip(flags, most - least < 4 * KNOWN, strict=True)
+        ]
         nearest = self._nearest(part)
-        by_subtask = self._subtasks(part, answers, found, scores, halves, level, more)
+        by_subtask = self._subtasks(part, answers, found, scores, typical, level, more)
         return [
             Estimate(
                 model=str(name),
@@ -212,11 +179,18 @@ class Condensation:
         same_questions(items, found.items, f"'{self.benchmark}'")
         return found
 
+    @property
+    def _shares(self) -> Array | None:
+        """What part of the benchmark's weight each anchor, and each item in reserve, carries; None if not known."""
+        if self.reserve is not None:
+            return self.reserve.shares
+        return None if self.total_weight is None else np.asarray(self.items.weight / self.total_weight)
+
     def _possible(self, part: Responses, answers: Responses, more: int) -> tuple[Array, Array]:
         """The least and the most that models' scores can be, (n_models,), whatever they answer to all other items."""
-        if self.reserve is None:  # what share of the benchmark the anchors are is not known
+        shares, n = self._shares, len(self.items)
+        if shares is None:
             return np.zeros(part.n_models), np.ones(part.n_models)
-        n, shares = len(self.items), self.reserve.shares
         earned, left = part.grades() @ shares[:n], 1 - shares[: n + more].sum()
         if more:
             earned = earned + self.further(answers, more).grades() @ shares[n : n + more]
@@ -269,7 +243,8 @@ class Condensation:
     def _reserve(self, more: int) -> Reserve:
         if self.reserve is None:
             raise ValidationError(
-                f"'{self.benchmark}' keeps no items in reserve (all are anchors, or it was made by an old version)"
+                f"'{self.benchmark}' keeps no items in reserve: fewer than {FEWEST} that count are no anchors, or it "
+                "was made by an old version"
             )
         self.reserve.check(more)
         return self.reserve
@@ -326,11 +301,14 @@ class Condensation:
         answers: Responses,
         found: Assessment,
         scores: Array,
-        halves: Array,
+        typical: Array,
         level: float,
         more: int,
     ) -> list[tuple[SubtaskEstimate, ...]]:
-        """Every model's estimates of the subtasks; empty where there are none."""
+        """Every model's estimates of the subtasks; empty where there are none.
+
+        ``typical`` (n_models,) are the half-widths of the overall ``scores`` at `LEVEL`.
+        """
         model, asked = self.subtask_model, self.asked(more)
         if model is None:
             return [()] * len(scores)
@@ -343,14 +321,17 @@ class Condensation:
             taken, further = self._reserve(more).grades[:, :more], self.further(answers, more).grades()
             usual = model.rest(self.sources, self.source_scores, anchors).mean(axis=0)
             doubt = strangers.doubt + near * (alone.doubt - strangers.doubt)
-            rest, doubtful = informed(rest, usual, doubt, model.noise, own, further, taken)
+            rest, doubtful = informed(rest, usual, left_of(anchors), doubt, model.noise, own, further, taken)
             known = known + further @ own
         left = left_of(parts)
         values = np.clip(known + left * agreeing(known, rest, left, scores, model.total), 0.0, 1.0)  # but for rounding
         error, of_alone = (e.within(level, left * model.size, doubtful * e.doubt) for e in (strangers, alone))
         error = error + near * (of_alone - error)
         slopes = model.line[1] / np.maximum(left_of(anchors), KNOWN)
-        worse = np.maximum(halves**2 - self.validation.half_width(level) ** 2, 0.0)  # known worse than the sources were
+        worse = np.maximum(
+            typical**2 - self.validation.half_width(LEVEL) ** 2, 0.0
+        )  # known worse than the sources were
+        worse = worse * (NormalDist().inv_cdf(0.5 + level / 2) / NormalDist().inv_cdf(0.5 + LEVEL / 2)) ** 2
         widths = left * np.sqrt(error**2 + doubtful * slopes**2 * worse[:, None])
         low = np.minimum(np.maximum(known, values - widths), values)
         high = np.maximum(np.minimum(known + left, values + widths), values)

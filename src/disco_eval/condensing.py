@@ -185,6 +185,7 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
         validation=validation,
         provenance=_provenance(responses, recipe, anchors, run.rng, old),
         reserve=reserve,
+        total_weight=float(responses.items.weight.sum()),
         subtask_names=tuple(responses.items.subtasks) if subtask_model else (),
         subtask_model=subtask_model,
     )

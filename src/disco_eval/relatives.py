@@ -50,7 +50,8 @@ class Relatives:
         square of the ratio, since some sources have no relative to leave behind, and make every distance look a little
         like a relative's. A half on average where family makes no difference to how near models stand.
         """
-        far = len(self.nearest) - np.searchsorted(np.sort(self.nearest), nearest, side="left") + 1
+        nearest, known, away = (distance.round(6) for distance in (nearest, self.nearest, away))  # roots of 1e-16 are 0
+        far = len(known) - np.searchsorted(np.sort(known), nearest, side="left") + 1
         near = np.searchsorted(np.sort(away), nearest, side="right") + 1
         return np.asarray(far**2 / (far**2 + near**2))
 

@@ -273,7 +273,9 @@ def test_a_prediction_counts_by_how_much_of_its_error_is_its_own():
     own = np.full((seen, 1), 1 / size)
     sources = rng.normal(0.5, sd, (500, seen))
     doubt, noise = np.full((n, 1), 0.05**2), np.array([sd**2])
-    rest, remains = informed(np.full((n, 1), 0.5), np.array([0.5]), doubt, noise, own, items[:, :seen], sources)
+    rest, remains = informed(
+        np.full((n, 1), 0.5), np.array([0.5]), np.ones(1), doubt, noise, own, items[:, :seen], sources
+    )
     left = items[:, seen:].mean(axis=1)
     best = np.polyval(np.polyfit(items[:, :seen].mean(axis=1), left, 1), items[:, :seen].mean(axis=1))
     assert np.std(rest[:, 0] - left) == pytest.approx(np.std(best - left), rel=0.02)
@@ -286,10 +288,34 @@ def test_further_items_are_held_against_what_the_prediction_says_of_them():
     own = np.full((10, 1), 0.05)
     sources = np.tile([0.2, 0.4], (30, 5))
     better, none = np.tile([0.5, 0.7], (1, 5)), np.zeros((1, 10))
-    told = (np.full((1, 1), 0.6), np.array([0.3]), np.full((1, 1), 0.01), np.array([0.1]), own)
+    told = (np.full((1, 1), 0.6), np.array([0.3]), np.ones(1), np.full((1, 1), 0.01), np.array([0.1]), own)
     assert informed(*told, better, sources)[0][0, 0] == pytest.approx(0.6)
     gain = 10 * 0.01 / (10 * 0.01 + 0.1)
     assert informed(*told, none, sources)[0][0, 0] == pytest.approx(0.6 - gain * 0.6)
+
+
+def test_what_further_items_leave_is_as_hard_as_the_sources_found_it():
+    """Models that all answer the same are known whole, however easy the items are that come to be asked."""
+    grades = np.tile(np.random.default_rng(1).random((1, 60)) < 0.5, (20, 1)).astype(float)
+    items = Items([f"i{j:02d}" for j in range(60)], subtask=["a"] * 30 + ["b"] * 30)
+    r = Responses.from_correct([f"m{i:02d}" for i in range(20)], items, grades)
+    small = condense(r.pick(models=slice(0, 15)), 10, rng=0, curve=False)
+    assert (small.subtask_model.line[1] == 0).all()  # one score has no slope
+    for more in (0, 10, 40):
+        scores, truth, *_ = by_subtask(small, r.pick(models=slice(15, 20)), more)
+        np.testing.assert_allclose(scores, truth, atol=2e-3)
+
+
+def test_scores_that_differ_by_rounding_alone_have_no_slope():
+    """Fifty models that are right on half of the items, each on others: nothing follows from how well they do."""
+    rng = np.random.default_rng(0)
+    grades = np.array([rng.permutation(np.arange(70) % 2) for _ in range(60)], dtype=float)
+    items = Items([f"i{j:02d}" for j in range(70)], subtask=["a"] * 35 + ["b"] * 35, weight=np.full(70, 1 / 70))
+    r = Responses.from_correct([f"m{i:02d}" for i in range(60)], items, grades)
+    small = condense(r.pick(models=slice(0, 50)), 14, rng=0, curve=False)
+    assert (small.subtask_model.line[1] == 0).all()
+    scores, truth, *_ = by_subtask(small, r.pick(models=slice(50, 60)))
+    assert np.abs(scores - truth).mean() < 0.1
 
 
 def test_errors_come_from_the_model_and_from_having_few_items():
@@ -408,6 +434,18 @@ def test_a_model_whose_score_is_known_badly_has_wider_subtasks_as_far_as_they_fo
         assert (told[i] <= wider + 1e-9).all()
         widened += int((np.abs(told[i] - wider) < 1e-9)[slope > 0.3].sum())
     assert widened > 5
+
+
+def test_a_higher_level_never_narrows_an_interval():
+    r = leaderboard()
+    small = condense(r.pick(models=slice(0, 24)), 12, rng=0, curve=False)
+    grades = np.concatenate([r.correct[50:70], np.ones((1, r.n_items)), np.zeros((1, r.n_items))])
+    new = Responses.from_correct([f"n{i}" for i in range(22)], r.items, grades)
+    for more in (0, 4, 40):
+        at = [small.estimate(new, level, more=more) for level in (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)]
+        spans = np.array([[[(s.low, s.high) for s in (e, *e.subtasks)] for e in one] for one in at])
+        assert (np.diff(spans[..., 0], axis=0) <= 1e-12).all()
+        assert (np.diff(spans[..., 1], axis=0) >= -1e-12).all()
 
 
 def test_relatives_of_sources_are_told_as_well_as_sources_left_out_alone_were():

@@ -12,7 +12,8 @@ from .common import Json, Level, More, keep_new, open_parts, print_json, print_t
 MOST_COLUMNS = 6  # subtasks, up to which a table of several models has a column for each
 
 if TYPE_CHECKING:
-    from ..condensation import Condensation, Estimate
+    from ..condensation import Condensation
+    from ..estimates import Estimate
 
 
 def estimate(

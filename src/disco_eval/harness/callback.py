@@ -8,8 +8,9 @@ from typing import Any
 from transformers import TrainerCallback
 
 from ..artifact import load
-from ..condensation import Condensation, Estimate
+from ..condensation import Condensation
 from ..errors import DiscoError
+from ..estimates import Estimate
 from .prompts import AnchorTask, Settings, anchor_tasks
 from .run import run_anchors
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..condensation import Condensation, Estimate
+from ..condensation import Condensation
 from ..errors import DiscoError
+from ..estimates import Estimate
 from ..predict import Auto
 
 EEE_SCHEMA = "0.2.1"

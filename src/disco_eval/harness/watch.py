@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from ..condensation import Condensation, Estimate
+from ..condensation import Condensation
 from ..errors import DiscoError, FormatError
+from ..estimates import Estimate
 from ..files import new_file
 from .prompts import AnchorTask, Settings, anchor_tasks
 from .run import load_model, pretrained, run_anchors

@@ -47,7 +47,7 @@ class KNN:
 
     def predict(self, X: Array) -> Array:
         distance = squared_distances(X, self._X) if self.metric == "euclidean" else -_unit(X) @ _unit(self._X).T
-        nearest = np.argsort(distance, axis=1, kind="stable")[:, : self.k]
+        nearest = np.argsort(distance.round(9), axis=1, kind="stable")[:, : self.k]  # equal ones not by last bits
         mean: Array = self._y[nearest].mean(axis=1)
         return mean
 

@@ -23,6 +23,7 @@ MOST_SUBTASKS = 1000
 KNOWN = 1e-9  # share of a subtask below which nothing of it is left to estimate
 LEAST_DOUBT = 0.1  # of the squared error of what is left, that comes from the model and not from its few items
 _TINY = 1e-12
+_ALIKE = 1e-9  # standard deviation of scores that are the same but for rounding
 PENALTIES = np.logspace(-4, 2, 13)  # of a kernel that is 1 for the same answers
 
 
@@ -278,17 +279,25 @@ class SubtaskErrors:
 
 
 def informed(
-    rest: Array, usual: Array, doubt: Array, noise: Array, own: Array, grades: Array, sources: Array
+    rest: Array,
+    usual: Array,
+    left: Array,
+    doubt: Array,
+    noise: Array,
+    own: Array,
+    grades: Array,
+    sources: Array,
 ) -> tuple[Array, Array]:
     """What of each subtask is left when further items are answered: its mean, and how much doubt remains.
 
     The predicted mean of what the anchors leave moves towards what the further items say, by how much of its error
     comes from the prediction and how much from having few items: m observations of variance v against a prediction of
-    variance d count m d / (m d + v).
+    variance d count m d / (m d + v). What is left after them is as much harder or easier as it is for the sources.
 
     Parameters
     ----------
     rest : (n_models, n_subtasks) predicted mean of what the anchors leave. usual : (n_subtasks,) that of the sources.
+    left : (n_subtasks,) share of each subtask that the anchors leave.
     doubt, noise : (n_models, n_subtasks) and (n_subtasks,), as in `SubtaskErrors`.
     own : (n_further, n_subtasks) what the further items are of each (`parts_of`).
     grades, sources : (n_models or n_sources, n_further) grades on the further items.
@@ -303,7 +312,9 @@ def informed(
     expected = np.clip(sources.mean(axis=0) + (rest - usual)[:, of], 0.0, 1.0)
     away = (grades - expected) @ np.divide(own, sums, out=np.zeros_like(own), where=sums > 0)
     gain = count * doubt / np.maximum(count * doubt + noise, _TINY)
-    return np.clip(rest + gain * away, 0.0, 1.0), 1 - gain
+    after = np.where(left - sums > KNOWN, left - sums, 0.0)
+    easier = np.divide(usual * sums - sources.mean(axis=0) @ own, after, out=np.zeros_like(usual), where=after > 0)
+    return np.clip(rest + gain * away + easier, 0.0, 1.0), 1 - gain
 
 
 def _size(weight: Array, member: Array) -> Array:
@@ -335,6 +346,6 @@ def _answers(answers: Responses) -> Array:
 
 def _line(scores: Array, subtask_scores: Array) -> Array:
     centred = scores - scores.mean()
-    square = float(centred @ centred)
-    slope = centred @ subtask_scores / square if square > 0 else np.zeros(subtask_scores.shape[1])
+    alike = scores.std() < _ALIKE
+    slope = np.zeros(subtask_scores.shape[1]) if alike else centred @ subtask_scores / (centred @ centred)
     return np.stack([subtask_scores.mean(axis=0) - slope * scores.mean(), slope])

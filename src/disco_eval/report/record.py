@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..condensation import Condensation, Estimate
+from ..condensation import Condensation
 from ..errors import FormatError
+from ..estimates import Estimate
 from ..files import new_file
 
 FILE = "about.json"

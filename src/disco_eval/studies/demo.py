@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..condensation import Condensation, Estimate
+from ..condensation import Condensation
 from ..condensing import condense
 from ..errors import ValidationError
+from ..estimates import Estimate
 from ..numerics.metrics import mae_pp, spearman
 from ..recipe import Recipe
 from ..responses import Responses
