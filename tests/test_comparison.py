@@ -221,6 +221,17 @@ def test_further_items_decide_and_all_of_them_leave_no_doubt(tmp_path):
         compare(c, few, undecided[1], more=40)
 
 
+@pytest.mark.parametrize("more", [0, 40, 150])
+def test_the_level_sets_the_width_and_nothing_else(more):
+    r = population(60, 300, graded=True, seed=1)
+    c = condense(r.pick(models=np.arange(60) % 6 != 0), 40, rng=0, n_folds=4, curve=False)
+    for k in range(0, 54, 6):
+        at = [compare(c, r.pick(models=[k]), r.pick(models=[k + 6]), level=q, more=more) for q in (0.5, 0.8, 0.9, 0.99)]
+        assert len({found.difference for found in at}) == 1
+        assert (np.diff([found.low for found in at]) < 0).all()
+        assert (np.diff([found.high for found in at]) > 0).all()
+
+
 def test_where_anchors_are_suspect_the_further_items_compare():
     c, honest, leaked = one_that_has_seen(1)
     before, found = compare(c, honest, leaked, margin=0.02), compare(c, honest, leaked, margin=0.02, more=120)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .numerics.intervals import rarely_exceeded, symmetric_quantile
+from .numerics.intervals import normal_width, rarely_exceeded, symmetric_quantile
 from .numerics.leakage import ODD
 from .numerics.likeness import effective_number
 from .numerics.survey import systematic
@@ -154,7 +153,7 @@ class CrossValidation:
         if self.relatives is not None:
             times += self.kin(found) * (self.relatives.quantile(level) - times)
         half = times * np.maximum(found.scale, 1e-9)
-        normal = NormalDist().inv_cdf(0.5 + level / 2)
+        normal = normal_width(level)
         if not np.isfinite(found.outside).all():  # a score model that knows no survey estimate
             return np.asarray(half)
         early, late = (np.clip((found.outside - OUTSIDE) / width + 1, 0.0, 1.0) for width in (self.near, OUTSIDE))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .calibration import FLAGS, CrossValidation
-from .condensation import Condensation
+from .condensation import LEVEL, Condensation
 from .errors import DiscoError, ValidationError
 from .numerics.gp import squared_distances
-from .numerics.intervals import symmetric_quantile
+from .numerics.intervals import normal_width, symmetric_quantile
 from .predict import Assessment, Auto
 from .predict.guard import part_of
 from .recipe import assess
@@ -156,7 +155,8 @@ def compare(
     n_left = _left(condensation, more)
     if more:
         rest = [condensation.further(r, more) for r in (baseline, candidate)]
-        said = _with_more(said, condensation.top_up(more), (one, other), rest, level)
+        usual = said if level == LEVEL else _by_anchors(condensation, one, other, LEVEL)
+        said = _with_more(said, usual.half, condensation.top_up(more), (one, other), rest, level)
     elif condensation.provenance.get("n_items") == len(condensation.anchors):
         said = _known(said, other.grades()[0] - one.grades()[0], condensation.items.weight)
     difference, half = said.difference, said.half
@@ -256,7 +256,7 @@ def _as_survey(
     own, weight = float(np.hypot(*(c.validation.half_widths(f, level)[0] for f in found))), 0.0
     if isinstance(model, Auto):
         error = model.difference_error(*(a.grades()[0] for a in answers))
-        own = own if error is None else NormalDist().inv_cdf(0.5 + level / 2) * error
+        own = own if error is None else normal_width(level) * error
         weight = max(float(model.survey_weight(f.process_sd, f.survey_se, f.outside)[0]) for f in found)
     return weight, own, max(float(c.validation.unseen(f)[0]) for f in found)
 
@@ -321,9 +321,9 @@ def _pairs(v: CrossValidation, apart: Array) -> tuple[Array, Array, Array]:
 
 
 def _with_more(
-    said: _Said, made: TopUp, answers: Sequence[Responses], further: Sequence[Responses], level: float
+    said: _Said, usual: float, made: TopUp, answers: Sequence[Responses], further: Sequence[Responses], level: float
 ) -> _Said:
-    """What is known with the further items' own say, weighed by the errors of both.
+    """What is known with the further items' own say, weighed by the errors of both (``usual`` is `_Said.half` at 0.9).
 
     Where the anchors of either model are suspect, as many further items as anchors or more decide alone, and the
     interval reaches to what it would have been, since an honest model may be suspect by chance. Fewer items do not
@@ -337,8 +337,8 @@ def _with_more(
     if made.whole is not None:
         return _known(said, both[1] - both[0], made.whole)
     survey = float(np.diff(made.second.predict(np.stack(both))[0])[0])
-    error, known = made.second.difference_error(both[0], both[1]), said.half / NormalDist().inv_cdf(0.5 + level / 2)
-    share = float(part_of(np.array(known), np.array(error)))
+    error, known = made.second.difference_error(both[0], both[1]), said.half / normal_width(level)
+    share = float(part_of(np.array(usual / normal_width(LEVEL)), np.array(error)))
     mixed = said.difference + share * (survey - said.difference)
     if said.suspect and len(on_further[0]) >= len(on_anchors[0]):
         own = made.quantile(level) * error

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import starmap
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from .checks import same_questions
 from .errors import AlignmentError, ValidationError, some
 from .estimates import Estimate, SubtaskEstimate
 from .numerics.gp import squared_distances
+from .numerics.intervals import normal_width
 from .numerics.survey import FEWEST
 from .predict import Assessment, ScoreModel, signature
 from .predict.subtasks import KNOWN, SubtaskErrors, SubtaskModel, agreeing, informed, left_of, parts_of
@@ -328,10 +328,8 @@ class Condensation:
         error, of_alone = (e.within(level, left * model.size, doubtful * e.doubt) for e in (strangers, alone))
         error = error + near * (of_alone - error)
         slopes = model.line[1] / np.maximum(left_of(anchors), KNOWN)
-        worse = np.maximum(
-            typical**2 - self.validation.half_width(LEVEL) ** 2, 0.0
-        )  # known worse than the sources were
-        worse = worse * (NormalDist().inv_cdf(0.5 + level / 2) / NormalDist().inv_cdf(0.5 + LEVEL / 2)) ** 2
+        worse = np.maximum(typical**2 - self.validation.half_width(LEVEL) ** 2, 0.0)  # than of the sources left out
+        worse = worse * (normal_width(level) / normal_width(LEVEL)) ** 2
         widths = left * np.sqrt(error**2 + doubtful * slopes**2 * worse[:, None])
         low = np.minimum(np.maximum(known, values - widths), values)
         high = np.maximum(np.minimum(known + left, values + widths), values)

@@ -1,8 +1,9 @@
 """What methods hold as text: long things within others are told apart, and what cannot be is shared with nothing."""
 
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import polars as pl
@@ -127,6 +128,31 @@ def test_a_plain_method_is_known_by_what_it_holds_and_does(tmp_path):
     with pytest.raises(DiscoError, match="mine had other options"):
         error(Plain([0.0, 0.05]))
     assert error(Plain([0.0, 0.05]), overwrite=True) > 4
+
+
+def test_private_and_cached_parts_of_a_class_are_parts_of_it():
+    def of(bias, shift):
+        class Kind(ABC):
+            name = "kind"
+            _bias = bias
+
+            @cached_property
+            def moved(self):
+                return shift
+
+            @abstractmethod
+            def estimate(self, source, target, n_anchors, rng): ...
+
+        class Own(Kind):
+            def estimate(self, source, target, n_anchors, rng):
+                return np.full(target.n_models, self._bias + self.moved)
+
+        return Own()
+
+    assert describe(of(0.1, 0)) == describe(of(0.1, 0))
+    assert " at 0x" not in describe(of(0.1, 0))  # which no other process has
+    assert describe(of(0.1, 0)) != describe(of(0.2, 0))
+    assert describe(of(0.1, 0)) != describe(of(0.1, 1))
 
 
 def test_a_method_that_was_edited_is_made_again(tmp_path, monkeypatch):

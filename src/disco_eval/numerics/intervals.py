@@ -26,8 +26,13 @@ def symmetric_quantile(residuals: NDArray[Any], level: float) -> float:
     rank = int(np.ceil((len(size) + 1) * level))
     if rank <= len(size):
         return float(size[rank - 1])
-    reach = NormalDist().inv_cdf(0.5 + level / 2) / NormalDist().inv_cdf(0.5 + 0.5 * len(size) / (len(size) + 1))
+    reach = normal_width(level) / normal_width(len(size) / (len(size) + 1))
     return float(size[-1] * max(reach, 1.0))
+
+
+def normal_width(level: float) -> float:
+    """Standard deviations on either side of its mean that hold a share ``level`` of a normal distribution."""
+    return NormalDist().inv_cdf(0.5 + level / 2)
 
 
 def rarely_exceeded(values: NDArray[Any], share: float) -> float:

@@ -8,7 +8,7 @@ import re
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import partial
+from functools import cached_property, partial
 from types import CellType, CodeType, ModuleType
 from typing import Any
 
@@ -56,14 +56,18 @@ def object_spec(value: Any) -> str:
 
 
 def class_spec(value: Any, but: str) -> str:
-    """A digest of what the classes of an object do and hold, without those of the package ``but``; "" of those."""
+    """A digest of what the classes of an object do and hold, without those of the package ``but``; "" of those.
+
+    What the functions call beside, and what a module holds, is not part of it.
+    """
     writer, held = _Writer(), []
     for kind in type(value).__mro__:
         if kind.__module__.split(".")[0] in ("builtins", "typing", "abc", but):
             continue
         for name, entry in sorted(vars(kind).items()):
-            inner = getattr(entry, "__func__", getattr(entry, "fget", entry))  # of static methods, of properties
-            if hasattr(inner, "__code__") or not name.startswith("_"):
+            inner = entry.func if isinstance(entry, cached_property) else entry
+            inner = getattr(inner, "__func__", getattr(inner, "fget", inner))  # of static methods, of properties
+            if hasattr(inner, "__code__") or not (name.startswith("__") or name == "_abc_impl"):
                 held.append((kind.__qualname__, name, writer.typed(inner)))
     return f"#{_digest(held)}" if held else ""
 
