@@ -97,14 +97,19 @@ def unknown(kind: str, name: object, choices: Sequence[str]) -> str:
     return f"{kind} '{name}' is not known.{hint} Choose from: {', '.join(choices)}."
 
 
+_ALSO = {"base": "base_model", "base_model": "base"}  # a column of a table, an array of an npz file
+
+
 def near_misses(given: Iterable[str], known: Sequence[str]) -> dict[str, str]:
     """Names that nobody knows but that are nearly ones which are not given, such as their plural: name to known one."""
     given = list(given)
     absent = [name for name in known if name not in given]
     found = {}
     for name in given:
-        singular = name[:-3] + "y" if name.endswith("ies") else name.removesuffix("s")
-        close = [singular] if singular in absent else difflib.get_close_matches(name, absent, n=1, cutoff=0.85)
+        lower = name.lower()
+        alike = (lower, lower[:-3] + "y" if lower.endswith("ies") else lower.removesuffix("s"))
+        close = [k for k in absent if k in alike or _ALSO.get(k) in alike or sorted(k) == sorted(lower)]
+        close = close or difflib.get_close_matches(lower, absent, n=1, cutoff=0.85)
         if name not in known and close:
             found[name] = close[0]
     return found

@@ -121,14 +121,20 @@ def test_ids_are_checked(tmp_path):
         read_npz(save(tmp_path / "x.npz", models=["a", "b\n"], items=BASE["items"], correct=np.zeros((2, 3))))
 
 
-@pytest.mark.parametrize(("name", "meant"), [("weights", "weight"), ("subtasks", "subtask"), ("families", "family")])
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("weights", "weight"), ("subtasks", "subtask"), ("families", "family"), ("WEIGHT", "weight"),
+        ("base", "base_model"), ("bases", "base_model"), ("base_models", "base_model"),
+    ],
+)  # fmt: skip
 def test_a_name_that_is_nearly_one_is_not_passed_over(tmp_path, name, meant):
     grades = np.ones((2, 3))
     arrays = {"models": ["a", "b"], "items": ["x", "y", "z"], "correct": grades, name: ["1", "2", "3"]}
     np.savez(tmp_path / "a.npz", **arrays)
     with pytest.raises(FormatError, match=f"an array '{name}', which is not known; did you mean '{meant}'"):
         read_npz(tmp_path / "a.npz")
-    right = [1, 1, 1] if meant == "weight" else ["a", "a", "a"][: 2 if meant == "family" else 3]
+    right = [1, 1, 1] if meant == "weight" else ["a", "a", "a"][: 2 if meant in ("family", "base_model") else 3]
     np.savez(tmp_path / "b.npz", **arrays, **{meant: right})
     assert read_npz(tmp_path / "b.npz").n_items == 3  # where the right one is there, the other is another thing
     np.savez(tmp_path / "c.npz", **{k: v for k, v in arrays.items() if k != name}, notes=["anything"])

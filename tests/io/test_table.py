@@ -268,6 +268,13 @@ def test_columns_that_are_nearly_known_or_there_twice_are_not_passed_over(tmp_pa
     with pytest.raises(FormatError, match="a column 'weights', which is not known; did you mean 'weight'"):
         read_table(tmp_path / "t.csv")
     assert read_table(tmp_path / "t.csv", columns={"weight": "weights"}).items.weight.tolist() == [2, 1]
+    for name, meant in (("WEIGHT", "weight"), ("lable", "label"), ("base_model", "base"), ("base_models", "base")):
+        (tmp_path / "t.csv").write_text(f"model,item,score,{name}\n" + rows)
+        with pytest.raises(FormatError, match=f"a column '{name}', which is not known; did you mean '{meant}'"):
+            read_table(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("model,item,scores,note\n" + rows)
+    with pytest.raises(FormatError, match=r"it has none .columns: model, item, scores, note.. Name it with"):
+        read_table(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text("model,item,score,height\n" + rows)
     assert read_table(tmp_path / "t.csv").n_items == 2
     (tmp_path / "t.csv").write_text("model,item,score,score\n" + rows)

@@ -80,8 +80,7 @@ def read_table(
     kinds = [name for name in _VALUES if name in frame.columns]
     if len(kinds) != 1:
         raise FormatError(
-            f"'{path}' needs exactly one of the columns score, prob, loglikelihood; it has "
-            f"{' and '.join(kinds) or 'none'} (columns: {some(frame.columns, 12)}). {_named('score')}"
+            f"'{path}' needs exactly one of the columns {', '.join(_VALUES)}; it has {' and '.join(kinds)}"
         )
     value, left = kinds[0], list[str]()
     if leave_out is not None:
@@ -223,6 +222,11 @@ def _rename(frame: pl.DataFrame, columns: dict[str, str], path: str) -> pl.DataF
                     else _named(name)
                 )
             )
+    if not set(renamed.columns) & set(_VALUES):
+        raise FormatError(
+            f"'{path}' needs exactly one of the columns {', '.join(_VALUES)}; it has none "
+            f"(columns: {some(frame.columns, 12)}). {_named('score')}"
+        )
     return renamed.with_columns(pl.col("model").cast(pl.String), pl.col("item").cast(pl.String))
 
 
