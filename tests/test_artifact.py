@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from disco_eval import DiscoError, FormatError, condense, load
+from disco_eval import DiscoError, FormatError, Items, Responses, condense, load
 from disco_eval.artifact import ARRAYS, CARD, JSON
 from disco_eval.files import checksum_of
 from tests.conftest import population
@@ -201,6 +201,20 @@ def test_many_models_come_back_bit_for_bit(tmp_path, predict, graded):
     c = condense(r.pick(models=np.arange(160)), 40, select="auto", predict=predict, rng=0, n_folds=2)
     c.save(tmp_path / "c")
     assert load(tmp_path / "c").estimate(r) == c.estimate(r)
+
+
+def test_further_items_say_the_same_bit_for_bit_after_loading(tmp_path):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        of, skill = rng.integers(3, size=117), rng.normal(0, 1, (42, 3))
+        level = 1 / (1 + np.exp(rng.normal(0, 1.3, 117) - rng.normal(0, 1, (42, 1)) - skill[:, of]))
+        grades = np.clip(level + rng.normal(0, 0.1, level.shape), 0, 1)
+        items = Items([f"i{j:03d}" for j in range(117)], subtask=[f"s{k}" for k in of], weight=1 / np.bincount(of)[of])
+        r = Responses.from_correct([f"m{i:02d}" for i in range(42)], items, grades)
+        c = condense(r.pick(models=np.arange(36)), 39, rng=0, n_folds=2, curve=False)
+        c.save(tmp_path / f"{seed}")
+        for more in (0, 4, 20):
+            assert load(tmp_path / f"{seed}").estimate(r, more=more) == c.estimate(r, more=more)
 
 
 def test_options_that_numpy_counted_are_saved_as_plain_numbers(tmp_path):

@@ -179,7 +179,7 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
     return Condensation(
         benchmark=benchmark,
         anchors=anchors,
-        sources=responses.pick(items=anchors.positions),
+        sources=_in_rows(responses.pick(items=anchors.positions).load()),
         source_scores=responses.scores(),
         score_model=score_model,
         validation=validation,
@@ -223,12 +223,18 @@ def _at_hand(responses: Responses) -> Responses:
     return responses.load() if fits else responses
 
 
+def _in_rows(responses: Responses) -> Responses:
+    """The same with a model's answers side by side, as they are when loaded: sums are then the same to the last bit."""
+    probs = None if responses.probs is None else np.ascontiguousarray(responses.probs)
+    return Responses(responses.models, responses.items, np.ascontiguousarray(responses.correct), probs)
+
+
 def _reserve_of(old: Condensation, responses: Responses) -> Reserve | None:
     """The same items in reserve, with the grades of all source models."""
     if old.reserve is None:
         return None
     at = responses.items.positions(old.reserve.items.ids)
-    return replace(old.reserve, grades=responses.grades(at))
+    return replace(old.reserve, grades=np.ascontiguousarray(responses.grades(at)))
 
 
 def _provenance(

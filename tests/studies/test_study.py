@@ -565,6 +565,11 @@ def test_other_responses_of_the_same_names_and_scores_are_not_taken_up(r, tmp_pa
         ({"n_anchors": [10.5]}, r"whole numbers, got \[10.5\]"),
         ({"n_anchors": True}, "whole numbers, got True"),
         ({"split": "iid", "cutoff": "2024-01-01"}, "neither is asked for"),
+        ({"methods": []}, "at least one method.*; got 0 methods"),
+        ({"methods": [SSEPY]}, r"SSEPY is a class; give an object of it, such as SSEPY\(\)"),
+        ({"methods": SSEPY}, "SSEPY is a class"),
+        ({"methods": None}, "None is no method"),
+        ({"benchmark": 3}, "benchmarks are called by text, got 3"),
         ({"methods": "nope"}, "Choose from: default, "),
         ({"methods": [SSEPY(name=3)]}, "name of a method is 3"),
         ({"methods": [SSEPY(name=" ")]}, "name of a method is ' '"),
@@ -577,5 +582,6 @@ def test_what_a_study_cannot_mean_is_one_line(r, wrong, message):
 
 
 def test_a_single_method_needs_no_list(r):
-    one, several = (study(m, r, split="iid", n_anchors=[5], runs=1) for m in ("random+direct", ["random+direct"]))
-    assert one.table.equals(several.table)
+    for single in ("random+direct", SSEPY()):
+        one, several = (study(m, r, split="iid", n_anchors=[5], runs=1) for m in (single, [single]))
+        assert one.table.equals(several.table)

@@ -306,7 +306,6 @@ def informed(
     -------
     (n_models, n_subtasks) mean of what is left after these, and which share of ``doubt`` remains, likewise.
     """
-    sources = np.ascontiguousarray(sources)  # sums that are the same to the last bit after loading
     of, sums = own.argmax(axis=1), own.sum(axis=0)
     count = sums**2 / np.maximum((own**2).sum(axis=0), _TINY)
     expected = np.clip(sources.mean(axis=0) + (rest - usual)[:, of], 0.0, 1.0)

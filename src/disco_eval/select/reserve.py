@@ -76,4 +76,5 @@ def draw_reserve(responses: Responses, anchors: Anchors, rng: Seed = None, *, ti
     turn = along[np.argsort((np.arange(k) * _GOLDEN + for_turn.random()) % 1, kind="stable")]
     at, chance = at[turn], chance[turn]
     shares = np.concatenate([share[anchors.positions], share[at]])
-    return Reserve(responses.items.pick(at), chance, shares, responses.grades(at), int((share > 0).sum()))
+    grades = np.ascontiguousarray(responses.grades(at))  # as they are when loaded
+    return Reserve(responses.items.pick(at), chance, shares, grades, int((share > 0).sum()))

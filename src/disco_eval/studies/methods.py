@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -239,11 +239,15 @@ def method(name: str) -> Method:
     return known[name]
 
 
-def methods_of(given: Sequence[str | Method]) -> list[Method]:
+def methods_of(given: str | Method | Iterable[str | Method]) -> list[Method]:
     """Methods from names or objects; refuses two of one name, and what is no method."""
     out: list[Method] = []
-    for entry in [given] if isinstance(given, str) else given:
+    single = isinstance(given, str) or not isinstance(given, Iterable)
+    each: Iterable[Any] = [given] if single else given  # type: ignore[assignment]
+    for entry in each:
         chosen = method(entry) if isinstance(entry, str) else entry
+        if isinstance(chosen, type):
+            raise ValidationError(f"{chosen.__name__} is a class; give an object of it, such as {chosen.__name__}()")
         if not isinstance(chosen, Method):
             raise ValidationError(
                 f"{entry!r} is no method: it needs a name and estimate(source, target, n_anchors, rng)"

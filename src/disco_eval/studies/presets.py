@@ -274,7 +274,7 @@ def request(
 
 def _counts(text: str | None) -> tuple[int, ...]:
     try:
-        return tuple(int(n) for n in text.split(",")) if text else ()
+        return () if text is None else tuple(int(n) for n in text.split(","))
     except ValueError:
         raise DiscoError(f"--anchors takes whole numbers with commas, such as 10,30,60,100, not '{text}'") from None
 

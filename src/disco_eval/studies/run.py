@@ -51,7 +51,7 @@ _TIMES = ("benchmark", "method", "split", "run", "n_anchors", "n_sources", "n_ta
 
 
 def study(
-    methods: Sequence[str | Method],
+    methods: str | Method | Iterable[str | Method],
     responses: Responses | Mapping[str, Responses],
     split: str | Split | SplitPlan | Sequence[str | Split | SplitPlan],
     n_anchors: Sequence[int] | int = (100,),
@@ -111,9 +111,12 @@ def study(
     counts = [int(n) for n in counts]
     if runs < 1 or jobs < 1 or not counts or min(counts) < 1 or not chosen:
         raise ValidationError(
-            f"a study needs methods, runs >= 1, jobs >= 1, anchors >= 1; got {runs}, {jobs}, {counts}"
+            "a study needs at least one method, runs >= 1, jobs >= 1 and anchors >= 1; got "
+            f"{len(chosen)} methods, runs={runs}, jobs={jobs}, anchors={counts}"
         )
     named = responses if isinstance(responses, Mapping) else {benchmark: responses}
+    if not all(isinstance(name, str) for name in named):
+        raise ValidationError(f"benchmarks are called by text, got {some(map(repr, named))}")
     root = int(np.random.default_rng(rng).integers(2**62))
     scenes = [s for name, r in named.items() for plan in plans for s in scenes_of(name, r, plan, runs, root)]
     record = _record(scenes, chosen, plans, counts, runs, root)
