@@ -431,3 +431,19 @@ def test_no_interval_reaches_beyond_what_was_answered(more):
         assert least - 1e-8 <= e.low <= e.score <= e.high <= most + 1e-8
         cut += int(abs(e.low - least) < 1e-8) + int(abs(e.high - most) < 1e-8)
     assert cut > 1
+
+
+def test_anchors_that_count_for_nothing_bound_nothing(tmp_path):
+    """Sources split on items of no weight and hardly on the three that count, fewer than a reserve needs."""
+    rng = np.random.default_rng(0)
+    grades = np.concatenate([rng.random((30, 20)) < 0.5, rng.uniform(0.3, 0.5, (30, 3))], axis=1).astype(float)
+    items = Items([f"i{j:02d}" for j in range(23)], weight=np.repeat([0.0, 1.0], [20, 3]))
+    r = Responses.from_correct([f"m{i:02d}" for i in range(30)], items, grades)
+    made = condense(r, 12, select="pds", predict="ridge", rng=0, curve=False)
+    assert made.reserve is None
+    assert made.anchors.positions.max() < 20
+    made.save(tmp_path / "c")
+    for c in (made, de.load(tmp_path / "c")):
+        for e, truth in zip(c.estimate(r), r.scores(), strict=True):
+            assert e.score == pytest.approx(truth, abs=0.1)
+            assert 0.2 < e.low < e.high < 0.6

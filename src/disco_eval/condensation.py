@@ -51,7 +51,7 @@ class Condensation:
     validation : what error to expect.
     provenance : how it was made, as JSON values.
     reserve : items to ask where the anchors are not enough; None where fewer than 4 are left, or in old files.
-    total_weight : of all items of the benchmark; None in files made before it was kept.
+    total_weight : of all items of the benchmark; None in files made before it was kept, and where no anchor has any.
     subtask_names, subtask_model : the subtasks and what estimates their scores; empty and None where there are none.
     """
 

@@ -175,7 +175,7 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
     if alone:
         tell_alone = partial(_tell_fold, run.tell, n_steps, before=len(parts))
         validation = replace(validation, relatives=leave_out_alone(responses, recipe, alone, for_alone, tell_alone))
-    subtask_model = fit_subtasks(responses, anchors)
+    subtask_model, weight = fit_subtasks(responses, anchors), responses.items.weight
     return Condensation(
         benchmark=benchmark,
         anchors=anchors,
@@ -185,7 +185,7 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
         validation=validation,
         provenance=_provenance(responses, recipe, anchors, run.rng, old),
         reserve=reserve,
-        total_weight=float(responses.items.weight.sum()),
+        total_weight=float(weight.sum()) if weight[anchors.positions].any() else None,
         subtask_names=tuple(responses.items.subtasks) if subtask_model else (),
         subtask_model=subtask_model,
     )
