@@ -131,10 +131,8 @@ class Condensation:
         least, most = self._possible(part, answers, more)
         scores = np.clip(scores, least, most)
         low, high = np.maximum(scores - halves, least), np.minimum(scores + halves, most)
-        flags = [
-            tuple(f for f in own if not known or f not in OF_ESTIMATES)
-            for own, known in zip(flags, most - least < 4 * KNOWN, strict=True)
-        ]
+        if self.leaves_nothing(more):
+            flags = [tuple(f for f in own if f not in OF_ESTIMATES) for own in flags]
         nearest = self._nearest(part)
         by_subtask = self._subtasks(part, answers, found, scores, typical, level, more)
         return [
@@ -178,6 +176,11 @@ class Condensation:
         found = answers.align(items.ids)
         same_questions(items, found.items, f"'{self.benchmark}'")
         return found
+
+    def leaves_nothing(self, more: int = 0) -> bool:
+        """Whether the anchors and the first ``more`` items of the reserve are all that count: nothing is estimated."""
+        shares = self._shares
+        return shares is not None and bool(1 - shares[: len(self.items) + more].sum() < KNOWN)
 
     @property
     def _shares(self) -> Array | None:

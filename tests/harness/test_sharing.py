@@ -153,10 +153,11 @@ def test_exports_say_what_the_interval_and_the_number_of_items_rest_on():
     assert exported(condense(r, 20, predict="ridge", rng=0, benchmark="toy", curve=False)) == own
 
 
-def test_an_export_of_all_items_says_so():
+@pytest.mark.parametrize(("n", "more"), [(20, 40), (60, 0)])
+def test_an_export_of_all_items_says_so(n, more):
     r = population(40, 60)
-    small = condense(r.pick(models=np.arange(30)), 20, rng=0, benchmark="toy", curve=False)
-    [e] = [replace(e, more=40) for e in small.estimate(r.pick(models=[35]))]
+    small = condense(r.pick(models=np.arange(30)), n, rng=0, benchmark="toy", curve=False)
+    [e] = [replace(e, more=more) for e in small.estimate(r.pick(models=[35]))]
     [made] = every_eval_ever(small, [e], "me/toy", "toy")[0]["evaluation_results"]
     method = made["score_details"]["uncertainty"]["confidence_interval"]["method"]
     assert method == "none needed: every item of the benchmark was answered"

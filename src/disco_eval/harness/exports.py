@@ -128,6 +128,8 @@ FORMATS: dict[str, Callable[[Condensation, Sequence[Estimate], str, str], list[d
 
 def _method(c: Condensation, e: Estimate) -> str:
     """What the interval of an estimate rests on; see `CrossValidation.half_widths` and `Condensation.estimate`."""
+    if c.leaves_nothing(e.more):
+        return "none needed: every item of the benchmark was answered"
     if e.more:
         return _of_more(c, e)
     left_out = "errors of the same procedure on source models left out"
@@ -144,8 +146,6 @@ def _method(c: Condensation, e: Estimate) -> str:
 
 def _of_more(c: Condensation, e: Estimate) -> str:
     """What an interval rests on where further items were answered."""
-    if c.reserve is not None and c.reserve.whole(_n_items(c, e)) is not None:
-        return "none needed: every item of the benchmark was answered"
     suspect = "anchors-differ" in e.flags or ("odd-answers" in e.flags and e.more >= len(c.anchors))
     if suspect or c.top_up(e.more).first is None:
         error = f"standard error of {e.more} further items as a random sample of what the anchors left"
