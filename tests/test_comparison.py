@@ -409,6 +409,21 @@ def test_what_is_flagged_about_both_is_said_once():
     assert both.warnings == []
 
 
+@pytest.mark.parametrize("left", [2, 6])
+def test_what_was_answered_bounds_the_difference(left):
+    """Two models that would be right on none and on all of the few items left differ by what these make."""
+    r = population(40, 60, graded=True, seed=2)
+    c = condense(r.pick(models=np.arange(30)), 60 - left, predict="ridge", rng=0, n_folds=4, curve=False)
+    share = r.items.weight / r.items.weight.sum()
+    asked = np.isin(r.items.ids, c.items.ids)
+    for i, j in ((30, 31), (33, 36), (39, 32)):
+        one, other = r.pick(models=[i]), r.pick(models=[j])
+        known = float(((other.grades() - one.grades())[0] * share)[asked].sum())
+        room = float(share[~asked].sum()) + 1e-8
+        found = compare(c, one, other, level=0.999)
+        assert known - room <= found.low <= found.difference <= found.high <= known + room
+
+
 def test_all_items_as_anchors_tell_the_difference_itself():
     r = population(40, 40, seed=2)
     c = condense(r.pick(models=np.arange(30)), 40, rng=0, n_folds=4, curve=False)
@@ -418,5 +433,7 @@ def test_all_items_as_anchors_tell_the_difference_itself():
     true = other.scores()[0] - one.scores()[0]
     assert [found.low, found.difference, found.high] == pytest.approx([true] * 3)
     assert found.whole
-    unknown = replace(c, provenance={k: v for k, v in c.provenance.items() if k != "n_items"})
+    old = replace(c, total_weight=None)  # of a file made before it was kept
+    assert compare(old, one, other, margin=0.3) == found
+    unknown = replace(old, provenance={k: v for k, v in c.provenance.items() if k != "n_items"})
     assert not compare(unknown, one, other, margin=0.3).whole

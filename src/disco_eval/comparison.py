@@ -157,10 +157,14 @@ def compare(
         rest = [condensation.further(r, more) for r in (baseline, candidate)]
         usual = said if level == LEVEL else _by_anchors(condensation, one, other, LEVEL)
         said = _with_more(said, usual.half, condensation.top_up(more), (one, other), rest, level)
-    elif condensation.provenance.get("n_items") == len(condensation.anchors):
+    elif condensation.leaves_nothing():
         said = _known(said, other.grades()[0] - one.grades()[0], condensation.items.weight)
-    difference, half = said.difference, said.half
-    low, high = max(-1.0, difference - half), min(1.0, difference + half)
+    (worst, best), (least, most) = (
+        condensation.possible(own, answers, more) for own, answers in ((one, baseline), (other, candidate))
+    )
+    fewest, most_apart = float((least - best)[0]), float((most - worst)[0])
+    difference, half = float(np.clip(said.difference, fewest, most_apart)), said.half
+    low, high = max(fewest, difference - half), min(most_apart, difference + half)
     verdict = _verdict(low, high, margin)
     more_items = _more_items(said, len(condensation.anchors), more, n_left, margin) if verdict == "undecided" else 0
     return Comparison(

@@ -128,7 +128,7 @@ class Condensation:
             scores = np.where(use, np.clip(drawn, 0.0, 1.0), scores)
             halves, typical = (np.where(use, half(q), own) for q, own in ((level, halves), (LEVEL, typical)))
             rests_on[use] = more
-        least, most = self._possible(part, answers, more)
+        least, most = self.possible(part, answers, more)
         scores = np.clip(scores, least, most)
         low, high = np.maximum(scores - halves, least), np.minimum(scores + halves, most)
         if self.leaves_nothing(more):
@@ -187,10 +187,16 @@ class Condensation:
         """What part of the benchmark's weight each anchor, and each item in reserve, carries; None if not known."""
         if self.reserve is not None:
             return self.reserve.shares
-        return None if self.total_weight is None else np.asarray(self.items.weight / self.total_weight)
+        total = self.total_weight
+        if total is None and self.provenance.get("n_items") == len(self.items):  # of an old file: all items are anchors
+            total = float(self.items.weight.sum())
+        return None if total is None else np.asarray(self.items.weight / total)
 
-    def _possible(self, part: Responses, answers: Responses, more: int) -> tuple[Array, Array]:
-        """The least and the most that models' scores can be, (n_models,), whatever they answer to all other items."""
+    def possible(self, part: Responses, answers: Responses, more: int) -> tuple[Array, Array]:
+        """The least and the most that models' scores can be, (n_models,), whatever they answer to all other items.
+
+        ``part`` are the answers to the anchors, ``answers`` hold those to the first ``more`` items of the reserve.
+        """
         shares, n = self._shares, len(self.items)
         if shares is None:
             return np.zeros(part.n_models), np.ones(part.n_models)
