@@ -144,7 +144,7 @@ def _pca(X: Array, n_components: int) -> tuple[Array, Array]:
 
     with np.errstate(invalid="ignore", divide="ignore"):  # its share of variance, unused here, is 0/0 for equal rows
         fitted: Any = PCA(n, svd_solver="full").fit(X)
-    return fitted.mean_, fitted.components_
+    return fitted.mean_, np.ascontiguousarray(fitted.components_)  # in the order in which they are loaded
 
 
 def _pca_of_rows(X: Array, n: int) -> tuple[Array, Array]:
