@@ -117,7 +117,10 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
         _print_each(estimates)
     for flag in dict.fromkeys(f for e in estimates for f in e.flags):
         print(f"{flag}: {FLAGS[flag]}.")
-    if (k := max((e.more for e in estimates), default=0)) > 0:
+    k = max((e.more for e in estimates), default=0)
+    if c.leaves_nothing(k):
+        print("All items of the benchmark were answered: nothing is estimated.")
+    elif k > 0:
         n = sum(e.more > 0 for e in estimates)
         print(
             f"{n} of {len(estimates)} scores rest on {k} more items, drawn by chance: those of alarmed models, and "

@@ -45,17 +45,22 @@ def run(
     """
     from ..artifact import load
     from ..harness.prompts import Settings
-    from ..harness.run import load_model, run_anchors
+    from ..harness.run import Asked, load_model, name_of, run_anchors
+    from ..numerics.intervals import check_level
     from ..report.record import estimates_record, summary
     from .estimate import show
 
     c = load(condensation)
-    called = name or dict(p.partition("=")[::2] for p in model_args.split(",")).get("pretrained", model)
-    folder = out or Path(f"{condensation.name}-{''.join(ch if ch.isalnum() else '_' for ch in called)}")
+    check_level(level)
+    c.asked(more)  # refused here, before anything runs
+    called = name or name_of(model_args) or model
+    rest = [] if name else [part for part in model_args.split(",") if part.strip() != f"pretrained={called}"]
+    folder = out or Path(f"{condensation.name}-{''.join(k if k.isalnum() else '_' for k in '-'.join([called, *rest]))}")
+    asked = Asked.of(model, model_args)
     lm = load_model(model, model_args, batch_size, device)
     settings = Settings(tasks_path, chat, None, system, source_run, more)
     with progress() as tell:
-        answers = run_anchors(c, lm, folder, name=called, settings=settings, progress=tell)
+        answers = run_anchors(c, lm, folder, name=called, settings=settings, asked=asked, progress=tell)
     estimates = c.estimate(answers, level, more=more)
     found = estimates_record(c, estimates, level)
     say(f"Report: {keep(folder, 'estimates', condensation=summary(c), **found)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from ..errors import DiscoError
 from .common import Json, Level, More, keep, print_json, print_table, say
 
 if TYPE_CHECKING:
+    from ..condensation import Condensation
     from ..harness.watch import Watch
 
 
@@ -40,15 +41,18 @@ def watch(
     from ..artifact import load
     from ..harness.prompts import Settings
     from ..harness.watch import Watch
+    from ..numerics.intervals import check_level
 
     if not checkpoints.is_dir():
         raise DiscoError(
             f"'{checkpoints}' is not a folder; name the one in which the training run saves its checkpoints"
         )
-    folder = out or Path(f"{checkpoints.name}-{condensation.name}")
+    folder = out or Path(f"{checkpoints.resolve().name}-{condensation.resolve().name}")
     settings = Settings(tasks_path, more=more)
     c = load(condensation)
     c.asked(more)  # refused here, not for every checkpoint
+    check_level(level)
+    _check_same(folder, c, level, more)
     job = Watch(
         c,
         checkpoints,
@@ -70,6 +74,28 @@ def watch(
     _finish(job, failures, as_json)
 
 
+def _check_same(folder: Path, c: Condensation, level: float, more: int) -> None:
+    """Refuse to go on with a curve whose points were made otherwise: they would stand side by side."""
+    from ..harness.watch import TABLE
+    from ..report.record import read, summary
+
+    before = read(folder) if (folder / TABLE).exists() else None
+    if before is None:
+        return
+    made, now = before.get("condensation") or {}, summary(c)
+    told: dict[str, tuple[Any, Any]] = {
+        "condensation": ({key: made.get(key) for key in now}, now),
+        "level": (before.get("level"), level),
+        "number of further items": (before.get("more", 0), more),
+    }
+    other = [what for what, (then, today) in told.items() if then != today]
+    if other:
+        raise DiscoError(
+            f"'{folder}' holds a curve made with another {' and another '.join(other)}; give another --out, or the "
+            "same options to go on"
+        )
+
+
 def _round(job: Watch, failures: dict[str, str]) -> None:
     def failed(checkpoint: Path, error: DiscoError) -> None:
         if failures.get(checkpoint.name) != str(error):
@@ -89,7 +115,7 @@ def _draw(job: Watch) -> None:
 
     points, n_asked = job.points(), len(job.condensation.asked(job.settings.more))
     title = f"{job.condensation.benchmark}: {len(points)} checkpoints, {n_asked} items each"
-    keep(job.out, "watch", condensation=summary(job.condensation), level=job.level)
+    keep(job.out, "watch", condensation=summary(job.condensation), level=job.level, more=job.settings.more)
     learning_curve(
         [p.step for p in points],
         [p.score for p in points],

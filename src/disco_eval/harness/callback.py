@@ -11,6 +11,7 @@ from ..artifact import load
 from ..condensation import Condensation
 from ..errors import DiscoError
 from ..estimates import Estimate
+from ..numerics.intervals import check_level
 from .prompts import AnchorTask, Settings, anchor_tasks
 from .run import run_anchors
 
@@ -19,7 +20,8 @@ class DiscoCallback(TrainerCallback):  # type: ignore[misc]  # transformers has 
     """Logs ``disco/score``, ``disco/low``, ``disco/high`` and ``disco/flags`` through the trainer.
 
     TensorBoard, W&B, MLflow and whatever else the trainer reports to show them. One estimate costs a forward pass per
-    choice of each anchor; the anchors' answers are kept under ``OUTPUT_DIR/disco/step-N``.
+    choice of each anchor; the anchors' answers are kept under ``OUTPUT_DIR/disco/step-N``, in place of those of an
+    earlier run.
 
     Parameters
     ----------
@@ -49,6 +51,7 @@ class DiscoCallback(TrainerCallback):  # type: ignore[misc]  # transformers has 
             raise DiscoError(
                 "DiscoCallback needs the model's tokenizer: give tokenizer=, or a trainer with processing_class"
             )
+        check_level(level)
         self.every = every
         self.settings = Settings(tasks_path, more=more)
         self.batch_size = batch_size
@@ -82,7 +85,7 @@ class DiscoCallback(TrainerCallback):  # type: ignore[misc]  # transformers has 
             lm = HFLM(pretrained=model, tokenizer=self.tokenizer, batch_size=self.batch_size)
             self._tasks = self._tasks or list(anchor_tasks(self.condensation, self.settings, lm))
             folder = Path(args.output_dir) / "disco" / f"step-{step}"
-            answers = run_anchors(self.condensation, lm, folder, name=f"step-{step}", tasks=self._tasks)
+            answers = run_anchors(self.condensation, lm, folder, name=f"step-{step}", tasks=self._tasks, resume=False)
         finally:
             model.train(training)
         (estimate,) = self.condensation.estimate(answers, self.level, more=self.settings.more)

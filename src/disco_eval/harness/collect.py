@@ -171,7 +171,8 @@ def _check_folders(jobs: Sequence[Job]) -> None:
 def _asked(model: str, command: Sequence[str]) -> str:
     """What decides the answers, in words; the device and the batch size do not."""
     options = dict(pairwise(command))
-    return f"'{model}' on {options['--tasks']} ({options['--model']} {options['--model_args']})"
+    files = f" of {options['--include_path']}" if "--include_path" in options else ""
+    return f"'{model}' on {options['--tasks']}{files} ({options['--model']} {options['--model_args']})"
 
 
 def _client(scheduler: str | None, workers: int, gpus: float) -> Any:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ..condensation import Condensation
 from ..errors import DiscoError
-from ..files import new_file
+from ..files import new_file, sha256
 from ..io.lm_eval import Run, digest_of, read_run
 from ..io.records import in_layout
 from ..responses import Responses
@@ -27,6 +28,34 @@ def pretrained(name: object, more: str = "") -> str:
     if "," in str(name):
         raise DiscoError(f"'{name}' holds a comma, at which lm_eval ends an argument; rename it")
     return ",".join(filter(None, (f"pretrained={name}", more)))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What decides a model's answers, beside the prompts: lm_eval's type and arguments, and the weights of a folder."""
+
+    model: str
+    model_args: str
+    weights: str = ""
+
+    @classmethod
+    def of(cls, model: str, model_args: str) -> Asked:
+        """``weights`` tells when the files of a local ``pretrained=FOLDER`` were written, and how long they are."""
+        folder = Path(name_of(model_args))
+        try:
+            files = sorted(f for f in folder.iterdir() if f.is_file()) if name_of(model_args) else []
+            stamps = [(f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files]
+        except OSError:  # a name on the hub, or a folder that went away
+            stamps = []
+        return cls(model, model_args, sha256(repr(stamps).encode())[:16] if stamps else "")
+
+    def __str__(self) -> str:
+        return f"{self.model} with {self.model_args}"
+
+
+def name_of(model_args: str) -> str:
+    """What ``pretrained=`` says; nothing where it is not given."""
+    return dict(part.partition("=")[::2] for part in model_args.split(",")).get("pretrained", "")
 
 
 def load_model(model: str, model_args: str, batch_size: int | str | None = None, device: str | None = None) -> Any:
@@ -64,6 +93,8 @@ def run_anchors(
     name: str,
     settings: Settings | None = None,
     tasks: list[AnchorTask] | None = None,
+    asked: Asked | None = None,
+    resume: bool = True,
     progress: Progress | None = None,
 ) -> Responses:
     """A model's answers to the anchors, with the very prompts of a full run.
@@ -76,6 +107,9 @@ def run_anchors(
     name : what to call the model. Another name in the same folder is refused.
     settings : how prompts are made; as the sources' runs by default.
     tasks : the anchors' requests where they were built before (`anchor_tasks`), for the same model family again.
+    asked : what decides the answers. A folder that holds those of other arguments or weights is refused.
+    resume : whether rows of an earlier run in ``out`` are taken up, as far as their prompts are today's; rows of items
+        that are not asked now are kept beside.
 
     Raises
     ------
@@ -86,14 +120,17 @@ def run_anchors(
     """
     folder = Path(out)
     tasks = tasks or list(anchor_tasks(condensation, settings or Settings(), lm))
-    run = _start(folder, name, condensation, tasks)
+    kept = {one.name: _there(folder / _samples(one)) if resume else [] for one in tasks}
+    others = {one.name: [row for row in kept[one.name] if row["doc_id"] not in one.requests] for one in tasks}
+    run = _start(folder, name, condensation, tasks, asked if resume else None, others)
     total, done = sum(len(one.requests) for one in tasks), 0
     for one in tasks:
         file = run.samples[one.name]
-        rows = _finished(file, one)
-        _rewrite(file, rows)
-        left = [d for d in one.requests if d not in {row["doc_id"] for row in rows}]
-        done += len(rows)
+        rows = _finished(kept[one.name], one)
+        _rewrite(file, [*others[one.name], *rows])
+        finished = {row["doc_id"] for row in rows}
+        left = [d for d in one.requests if d not in finished]
+        done += len(finished)
         for first in range(0, len(left), BATCH):
             documents = left[first : first + BATCH]
             with file.open("a", encoding="utf-8") as log:
@@ -107,43 +144,88 @@ def run_anchors(
     return read_run(run, metric=None if metric == "default" else metric, length_normalised=scaled)
 
 
-def _start(folder: Path, name: str, condensation: Condensation, tasks: list[AnchorTask]) -> Run:
-    """The results file, written before anything runs, so that a second run knows whose rows are there."""
+def _samples(one: AnchorTask) -> str:
+    return f"samples_{one.name}_anchors.jsonl"
+
+
+def _start(
+    folder: Path,
+    name: str,
+    condensation: Condensation,
+    tasks: list[AnchorTask],
+    asked: Asked | None,
+    others: dict[str, list[dict[str, Any]]],
+) -> Run:
+    """The results file, written before anything runs, so that a second run knows whose rows are there.
+
+    ``others`` are the rows of each task that are kept beside those of the items to answer.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / RESULTS
+    count = {one.name: len({*one.requests, *(row["doc_id"] for row in others[one.name])}) for one in tasks}
     about: dict[str, Any] = {
         "results": {},
         "model_name": name,
         "n-shot": {one.name: one.task.get_config("num_fewshot") for one in tasks},
         "versions": {one.name: one.task.VERSION for one in tasks},
-        "n-samples": {one.name: {"original": one.n_documents, "effective": len(one.requests)} for one in tasks},
+        "n-samples": {one.name: {"original": one.n_documents, "effective": count[one.name]} for one in tasks},
         "config": {"fewshot_seed": 1234},
         "date": time.time(),
         "lm_eval_version": lm_eval_module().__version__,
-        "disco_eval": {"benchmark": condensation.benchmark, "n_anchors": len(condensation.anchors)},
+        "disco_eval": {
+            "benchmark": condensation.benchmark,
+            "n_anchors": len(condensation.anchors),
+            **({"asked": asdict(asked)} if asked else {}),
+        },
     }
     if file.exists():
         with in_layout(file, "the record of a run (delete it to go on)"):
-            before = json.loads(file.read_bytes())["model_name"]
-        if before != name:
-            raise DiscoError(f"'{folder}' holds the run of '{before}', not of '{name}'; choose another --out")
+            before = json.loads(file.read_bytes())
+            whose, how = before["model_name"], before["disco_eval"].get("asked")
+        _check_same(folder, name, asked, whose, how)
     with new_file(file) as draft:
         draft.write_text(json.dumps(about, indent=1, default=str), encoding="utf-8")
-    return Run(name, file, about, {one.name: folder / f"samples_{one.name}_anchors.jsonl" for one in tasks})
+    return Run(name, file, about, {one.name: folder / _samples(one) for one in tasks})
 
 
-def _finished(file: Path, one: AnchorTask) -> list[dict[str, Any]]:
-    """Rows of an earlier run that are whole and answer today's prompts."""
+def _check_same(folder: Path, name: str, asked: Asked | None, whose: str, how: dict[str, str] | None) -> None:
+    """Refuse a folder that holds the answers of another model, or of the same with other arguments or weights."""
+    if whose != name:
+        raise DiscoError(f"'{folder}' holds the run of '{whose}', not of '{name}'; choose another --out")
+    if asked is None or how == asdict(asked):
+        return
+    there = "a run that does not say with which arguments"
+    if how is not None:
+        there = f"the run of {how.get('model')} with {how.get('model_args')}"
+    if how is not None and {**how, "weights": asked.weights} == asdict(asked):
+        there = f"the run of other weights of '{name}'"
+    raise DiscoError(f"'{folder}' holds {there}, not of {asked}; choose another --out, or delete it")
+
+
+def _there(file: Path) -> list[dict[str, Any]]:
+    """The rows of an earlier run."""
     if not file.exists():
         return []
     rows = []
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             row = json.loads(line)
-            requests = one.requests.get(row["doc_id"])
-            arguments = [[pair["arg_0"], pair["arg_1"]] for pair in row["arguments"].values()]
+            _ = row["doc_id"], row["filter"], row["arguments"].values()
         except (ValueError, TypeError, LookupError, AttributeError):
             continue  # cut short when the run was killed, or no row of ours
+        rows.append(row)
+    return rows
+
+
+def _finished(there: list[dict[str, Any]], one: AnchorTask) -> list[dict[str, Any]]:
+    """Those of the rows that are whole and answer today's prompts."""
+    rows = []
+    for row in there:
+        requests = one.requests.get(row["doc_id"])
+        try:
+            arguments = [[pair["arg_0"], pair["arg_1"]] for pair in row["arguments"].values()]
+        except (TypeError, LookupError):
+            continue
         if requests and digest_of(arguments) == digest_of([list(r.args) for r in requests]):
             rows.append(row)
     filters = {row["filter"] for row in rows}

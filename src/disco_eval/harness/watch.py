@@ -15,7 +15,7 @@ from ..errors import DiscoError, FormatError
 from ..estimates import Estimate
 from ..files import new_file
 from .prompts import AnchorTask, Settings, anchor_tasks
-from .run import load_model, pretrained, run_anchors
+from .run import Asked, load_model, pretrained, run_anchors
 
 TABLE = "checkpoints.csv"
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
@@ -76,11 +76,11 @@ class Watch:
         for checkpoint in self.waiting():
             started = time.perf_counter()
             try:
-                lm = load_model(self.model, pretrained(checkpoint, self.model_args), self.batch_size, self.device)
+                asked = Asked.of(self.model, pretrained(checkpoint, self.model_args))
+                lm = load_model(self.model, asked.model_args, self.batch_size, self.device)
                 tasks = tasks or list(anchor_tasks(self.condensation, self.settings, lm))
-                answers = run_anchors(
-                    self.condensation, lm, self.out / "answers" / checkpoint.name, name=checkpoint.name, tasks=tasks
-                )
+                folder = self.out / "answers" / checkpoint.name
+                answers = run_anchors(self.condensation, lm, folder, name=checkpoint.name, tasks=tasks, asked=asked)
                 (estimate,) = self.condensation.estimate(answers, self.level, more=self.settings.more)
             except DiscoError as e:
                 failed(checkpoint, e)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from statistics import NormalDist
 from typing import Any
 
@@ -20,14 +21,19 @@ def symmetric_quantile(residuals: NDArray[Any], level: float) -> float:
 
     Raises ValidationError for a level outside (0, 1).
     """
-    if not 0 < level < 1:
-        raise ValidationError(f"level must lie between 0 and 1, such as 0.9, got {level}")
+    check_level(level)
     size = np.sort(np.abs(residuals))
     rank = int(np.ceil((len(size) + 1) * level))
     if rank <= len(size):
         return float(size[rank - 1])
     reach = normal_width(level) / normal_width(len(size) / (len(size) + 1))
     return float(size[-1] * max(reach, 1.0))
+
+
+def check_level(level: float) -> None:
+    """Refuse a nominal coverage that is no number between 0 and 1."""
+    if not isinstance(level, Real) or not 0 < level < 1:
+        raise ValidationError(f"level must lie between 0 and 1, such as 0.9, got {level!r}")
 
 
 def normal_width(level: float) -> float:

@@ -93,7 +93,7 @@ def _watch(path: Path, about: dict[str, Any]) -> Page:
     points = read_points(path / CHECKPOINTS)
     if not points:
         raise DiscoError(f"'{path / CHECKPOINTS}' holds no checkpoints yet")
-    made, level = about["condensation"], about["level"]
+    made, level, more = about["condensation"], about["level"], about.get("more", 0)
     rows: list[tuple[Value, ...]] = [
         (p.checkpoint, p.step, *(round(100 * v, 4) for v in (p.score, p.low, p.high)), p.flags, round(p.seconds, 1))
         for p in points
@@ -115,10 +115,10 @@ def _watch(path: Path, about: dict[str, Any]) -> Page:
         Fact("Best so far", f"{best.estimate:.1f} %",
              f"at {best.model}: {best.low:.1f} to {best.high:.1f}.{_of_many(found)}"),
         Fact("How sure?", f"± {np.mean([(e.high - e.low) / 2 for e in found]):.1f} points", f"is the mean {span}."),
-        *([parts.cost_fact(made)] if made else []),
+        *([parts.cost_fact(made, more)] if made else []),
     ]  # fmt: skip
     benchmark = made["benchmark"] if made else "the benchmark"
-    taken = f" from {made['n_anchors']} items each" if made else ""
+    taken = f" from {made['n_anchors'] + more} items each" if made else ""
     return Page(
         f"{len(points)} checkpoints on {benchmark}",
         f"The full score of every checkpoint, estimated{taken}.",
@@ -144,17 +144,26 @@ def estimates_page(about: dict[str, Any]) -> Page:
     best, span = max(found, key=lambda e: e.estimate), f"{100 * level:g} % interval"
     more = max((e.get("more", 0) for e in about["estimates"]), default=0)
     whose = best.model if len(found) == 1 else f"{len(found)} models"
-    facts = [
-        Fact("What was predicted?" if len(found) == 1 else "Best of them", f"{best.estimate:.1f} %",
-             f"estimated for {best.model} on all {parts.count_of(made['n_items'])} items."),
-        Fact("How sure?", f"{best.low:.1f} to {best.high:.1f}", f"is its {span}.{_of_many(found)}"),
-        parts.error_fact(made, more),
-        parts.cost_fact(made, more),
-    ]  # fmt: skip
+    if whole := made["n_anchors"] + more == made["n_items"]:
+        facts = [
+            Fact("What is known?" if len(found) == 1 else "Best of them", f"{best.estimate:.1f} %",
+                 f"is the score of {best.model}: all items were answered."),
+            parts.cost_fact(made, more),
+        ]  # fmt: skip
+    else:
+        facts = [
+            Fact("What was predicted?" if len(found) == 1 else "Best of them", f"{best.estimate:.1f} %",
+                 f"estimated for {best.model} on all {parts.count_of(made['n_items'])} items."),
+            Fact("How sure?", f"{best.low:.1f} to {best.high:.1f}", f"is its {span}.{_of_many(found)}"),
+            parts.error_fact(made, more),
+            parts.cost_fact(made, more),
+        ]  # fmt: skip
     asked = f"{made['n_anchors']} anchors and {more} further items" if more else f"{made['n_anchors']} items"
     return Page(
         f"{whose} on {made['benchmark']}",
-        f"Scores on the whole benchmark, estimated from the answers to {asked}.",
+        "Scores on the whole benchmark: all of its items were answered."
+        if whole
+        else f"Scores on the whole benchmark, estimated from the answers to {asked}.",
         facts,
         [
             parts.estimates(found, level),
