@@ -20,12 +20,13 @@ from disco_eval.io import open_answers
 
 
 def cells(r, split, repeat):
-    """(source, target) positions: five folds per repeat for iid and family, one draw of the sources for top."""
-    order = np.lexsort((r.models.ids, r.scores()))
+    """(source, target) positions: five folds per repeat for iid and family, one draw of the sources for top and worst."""
+    ranked = np.lexsort((r.models.ids, r.scores()))
     for seed in range(repeat):
         rng = np.random.default_rng(seed)
-        if split.startswith("top"):
-            share = int(split[3:]) / 100
+        if split.startswith(("top", "worst")):
+            order = ranked if split.startswith("top") else ranked[::-1]
+            share = int(split.removeprefix("top").removeprefix("worst")) / 100
             n = r.n_models
             low = order[: round((0.5 if share > 0.2 else 0.9) * n)]
             yield np.sort(rng.choice(low, round(0.9 * len(low)), replace=False)), order[n - round(share * n) :], seed

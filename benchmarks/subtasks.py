@@ -3,7 +3,7 @@
 python benchmarks/subtasks.py RESPONSES [--splits iid,family,top10] [--anchors 100] [--more 0,100,400] [--repeat 1]
     [--sources N] [--equal]
 
-Targets as in coverage.py: five folds per repeat for iid and family. Beside the estimate's error stands that of a line
+Targets as in coverage.py: five folds per repeat for iid and family; worst10 are the weakest tenth. Beside the estimate's error stands that of a line
 in the estimated overall score alone ("line"), of the mean of the subtask's own answers ("own"; the overall estimate
 where there is none), and of the overall estimate. Coverage at 90 % is shown of all subtasks, and by how many items are
 left of them. With --equal every subtask is as much of the score as any other, whatever its size; with --sources N there

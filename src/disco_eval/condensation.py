@@ -19,7 +19,7 @@ from .numerics.gp import squared_distances
 from .numerics.intervals import normal_width
 from .numerics.survey import FEWEST
 from .predict import Assessment, ScoreModel, signature
-from .predict.subtasks import KNOWN, SubtaskErrors, SubtaskModel, agreeing, informed, left_of, parts_of
+from .predict.subtasks import KNOWN, SubtaskErrors, SubtaskModel, agreeing, eased, informed, left_of, parts_of
 from .recipe import assess
 from .responses import Items, Responses
 from .select import Anchors
@@ -325,16 +325,21 @@ class Condensation:
         parts = parts_of(asked, self.subtask_names, self._subtask_totals(asked, more))
         anchors, own = np.split(parts, [len(self.items)])
         rest = model.rest(part, np.clip(found.score, 0.0, 1.0), anchors)  # which further items have no part in yet
-        doubtful, known = np.ones((1, 1)), part.grades() @ anchors
+        unlike, known = self._unlike_in_subtasks(rest, scores), part.grades() @ anchors
+        usual = self._usual_rest
+        rest, still = informed(rest, usual, unlike, model.noise, anchors, part.grades(), self.sources.grades())
+        unlike, doubtful = unlike * still, np.ones((1, 1))
         if more:
             taken, further = self._reserve(more).grades[:, :more], self.further(answers, more).grades()
-            usual = model.rest(self.sources, self.source_scores, anchors).mean(axis=0)
-            doubt = strangers.doubt + near * (alone.doubt - strangers.doubt)
-            rest, doubtful = informed(rest, usual, left_of(anchors), doubt, model.noise, own, further, taken)
+            doubt = strangers.doubt + near * (alone.doubt - strangers.doubt) + unlike
+            rest, doubtful = informed(rest, usual, doubt, model.noise, own, further, taken)
+            rest = np.clip(rest + eased(usual, left_of(anchors), own, taken), 0.0, 1.0)
             known = known + further @ own
         left = left_of(parts)
         values = np.clip(known + left * agreeing(known, rest, left, scores, model.total), 0.0, 1.0)  # but for rounding
-        error, of_alone = (e.within(level, left * model.size, doubtful * e.doubt) for e in (strangers, alone))
+        error, of_alone = (
+            e.within(level, left * model.size, doubtful * (e.doubt + unlike)) for e in (strangers, alone)
+        )
         error = error + near * (of_alone - error)
         slopes = model.line[1] / np.maximum(left_of(anchors), KNOWN)
         worse = np.maximum(typical**2 - self.validation.half_width(LEVEL) ** 2, 0.0)  # than of the sources left out
@@ -345,6 +350,23 @@ class Condensation:
         counts = [int((asked.subtask == name).sum()) for name in self.subtask_names]
         rows = zip(values.tolist(), low.tolist(), np.minimum(high, 1.0).tolist(), strict=True)
         return [tuple(starmap(SubtaskEstimate, zip(self.subtask_names, *row, counts, strict=True))) for row in rows]
+
+    @cached_property
+    def _usual_rest(self) -> Array:
+        """Mean over the sources of what the anchors leave of every subtask, as it is predicted, (n_subtasks,)."""
+        assert self.subtask_model is not None
+        anchors = parts_of(self.items, self.subtask_names, self._subtask_totals(self.items, 0))
+        return np.asarray(self.subtask_model.rest(self.sources, self.source_scores, anchors).mean(axis=0))
+
+    def _unlike_in_subtasks(self, rest: Array, scores: Array) -> Array:
+        """How far off, squared, what sources teach of subtasks may be for models beyond their scores, as ``rest``.
+
+        As far as a model is outside, its subtasks need not go with the overall score as those of the sources do: each
+        may be off by half as much, and their differences (of ``rest`` from the overall ``scores``) need not be its own.
+        """
+        beyond = np.maximum(self.source_scores.min() - scores, scores - self.source_scores.max()).clip(0.0)[:, None]
+        share = beyond / np.maximum(beyond + self.source_scores.std(), KNOWN)
+        return np.asarray((beyond / 2) ** 2 + share**2 * (rest - scores[:, None]) ** 2)
 
     def _subtask_totals(self, asked: Items, more: int) -> Array:
         """Weight of all items of each subtask, (n_subtasks,); 0 where an older format did not know it."""

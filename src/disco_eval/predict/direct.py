@@ -51,7 +51,8 @@ class Direct(WeightedSum):
     """Mean of correctness on the anchors ("Direct eval." in the paper): an honest baseline where chance drew them.
 
     Where the chance that drew each anchor is known, it counts as the benchmark weighs it over that chance (Hajek,
-    1971); otherwise all count alike, as in the paper, whose random items are equally many from every subtask.
+    1971); otherwise all count alike. The paper's random items are equally many from every subtask: where subtasks are
+    of one size, or weigh the same, that is their plain mean.
     """
 
     name: ClassVar[str] = "direct"

@@ -279,41 +279,42 @@ class SubtaskErrors:
 
 
 def informed(
-    rest: Array,
-    usual: Array,
-    left: Array,
-    doubt: Array,
-    noise: Array,
-    own: Array,
-    grades: Array,
-    sources: Array,
+    rest: Array, usual: Array, doubt: Array, noise: Array, own: Array, grades: Array, sources: Array
 ) -> tuple[Array, Array]:
-    """What of each subtask is left when further items are answered: its mean, and how much doubt remains.
+    """What of each subtask is left when some items are answered: its mean, and how much doubt remains.
 
-    The predicted mean of what the anchors leave moves towards what the further items say, by how much of its error
-    comes from the prediction and how much from having few items: m observations of variance v against a prediction of
-    variance d count m d / (m d + v). What is left after them is as much harder or easier as it is for the sources.
+    The predicted mean of what the anchors leave moves towards what the items say, by how much of its error comes from
+    the prediction and how much from having few items: m observations of variance v against a prediction of variance d
+    count m d / (m d + v).
 
     Parameters
     ----------
     rest : (n_models, n_subtasks) predicted mean of what the anchors leave. usual : (n_subtasks,) that of the sources.
-    left : (n_subtasks,) share of each subtask that the anchors leave.
     doubt, noise : (n_models, n_subtasks) and (n_subtasks,), as in `SubtaskErrors`.
-    own : (n_further, n_subtasks) what the further items are of each (`parts_of`).
-    grades, sources : (n_models or n_sources, n_further) grades on the further items.
+    own : (n_answered, n_subtasks) what the items are of each (`parts_of`).
+    grades, sources : (n_models or n_sources, n_answered) grades on them.
 
     Returns
     -------
-    (n_models, n_subtasks) mean of what is left after these, and which share of ``doubt`` remains, likewise.
+    (n_models, n_subtasks) mean of what the anchors leave, and which share of ``doubt`` remains, likewise.
     """
     of, sums = own.argmax(axis=1), own.sum(axis=0)
     count = sums**2 / np.maximum((own**2).sum(axis=0), _TINY)
     expected = np.clip(sources.mean(axis=0) + (rest - usual)[:, of], 0.0, 1.0)
     away = (grades - expected) @ np.divide(own, sums, out=np.zeros_like(own), where=sums > 0)
     gain = count * doubt / np.maximum(count * doubt + noise, _TINY)
+    return np.clip(rest + gain * away, 0.0, 1.0), 1 - gain
+
+
+def eased(usual: Array, left: Array, own: Array, sources: Array) -> Array:
+    """How much easier for the sources what further items leave is than what the anchors leave, (n_subtasks,).
+
+    ``left`` (n_subtasks,) is the share that the anchors leave; the others are as for `informed`.
+    """
+    sums = own.sum(axis=0)
     after = np.where(left - sums > KNOWN, left - sums, 0.0)
-    easier = np.divide(usual * sums - sources.mean(axis=0) @ own, after, out=np.zeros_like(usual), where=after > 0)
-    return np.clip(rest + gain * away + easier, 0.0, 1.0), 1 - gain
+    easier = usual * sums - sources.mean(axis=0) @ own
+    return np.asarray(np.divide(easier, after, out=np.zeros_like(usual), where=after > 0))
 
 
 def _size(weight: Array, member: Array) -> Array:

@@ -13,7 +13,8 @@ def uniform(responses: Responses, n_anchors: int, rng: Seed = None, *, stratify:
     """Items drawn at random without replacement, all equally likely.
 
     Want it as a baseline, or where the source models say nothing about the targets. With ``stratify``, equal numbers
-    come from every subtask (the paper's Random; in the authors' code the remainder goes to subtasks in random order).
+    come from every subtask (the paper's Random; in the authors' code the remainder goes to subtasks in random order);
+    `Anchors.chance` says how likely that makes each item, so that a mean can count items of large subtasks for more.
 
     Raises ValidationError for more anchors than items.
     """
@@ -21,8 +22,11 @@ def uniform(responses: Responses, n_anchors: int, rng: Seed = None, *, stratify:
     draw = np.random.default_rng(rng)
     equal = np.zeros(responses.n_items)
     chosen = highest(responses, equal, n_anchors, draw, stratify=stratify)
-    if stratify:
-        return Anchors.of(responses.items, chosen, "uniform")
-    weights = responses.items.weight[chosen]
     chance = np.full(n_anchors, n_anchors / responses.n_items)
+    if stratify:
+        of = responses.items.subtask
+        names, size = np.unique(of, return_counts=True)
+        own = np.searchsorted(names, of[chosen])
+        chance = (np.bincount(own, minlength=len(names)) / size)[own]
+    weights = responses.items.weight[chosen] / chance
     return Anchors.of(responses.items, chosen, "uniform", weights=weights if weights.any() else None, chance=chance)
