@@ -20,7 +20,7 @@ from disco_eval.io import open_answers
 
 
 def cells(r, split, repeat):
-    """(source, target) positions: five folds per repeat for iid and family, one draw of the sources for top and worst."""
+    """(source, target) positions: five folds per repeat for iid and family, one draw of sources else."""
     ranked = np.lexsort((r.models.ids, r.scores()))
     for seed in range(repeat):
         rng = np.random.default_rng(seed)

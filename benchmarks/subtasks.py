@@ -1,13 +1,13 @@
 """Errors and interval coverage of subtasks' scores on real responses, with and without further items.
 
-python benchmarks/subtasks.py RESPONSES [--splits iid,family,top10] [--anchors 100] [--more 0,100,400] [--repeat 1]
-    [--sources N] [--equal]
+python benchmarks/subtasks.py RESPONSES [--splits iid,family,top10,worst10] [--anchors 100] [--more 0,100,400]
+    [--repeat 1] [--sources N] [--equal]
 
-Targets as in coverage.py: five folds per repeat for iid and family; worst10 are the weakest tenth. Beside the estimate's error stands that of a line
-in the estimated overall score alone ("line"), of the mean of the subtask's own answers ("own"; the overall estimate
-where there is none), and of the overall estimate. Coverage at 90 % is shown of all subtasks, and by how many items are
-left of them. With --equal every subtask is as much of the score as any other, whatever its size; with --sources N there
-are N random sources.
+Targets as in coverage.py: five folds per repeat for iid and family; worst10 are the weakest tenth. Beside the
+estimate's error stands that of a line in the estimated overall score alone ("line"), of the mean of the subtask's own
+answers ("own"; the overall estimate where there is none), and of the overall estimate. Coverage at 90 % is shown of all
+subtasks, and by how many items are left of them. With --equal every subtask is as much of the score as any other,
+whatever its size; with --sources N there are N random sources.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def by_line(c, new: Responses, scores: np.ndarray) -> np.ndarray:
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("responses")
-    ap.add_argument("--splits", default="iid,family,top10")
+    ap.add_argument("--splits", default="iid,family,top10,worst10")
     ap.add_argument("--anchors", type=int, default=100)
     ap.add_argument("--more", default="0,100,400")
     ap.add_argument("--repeat", type=int, default=1)

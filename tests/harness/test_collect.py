@@ -99,7 +99,8 @@ def test_another_evaluation_is_not_taken_for_the_one_asked(tmp_path):
     job = plan.job("a/b")
     Path(job.folder).mkdir()
     (Path(job.folder) / DONE).write_text(json.dumps({"model": "a/b", "command": job.command}))
-    for other in (Plan("t2", tmp_path), Plan("t", tmp_path, model_args="dtype=float32")):
+    files = Plan("t", tmp_path, tasks_path=tmp_path / "tasks")
+    for other in (Plan("t2", tmp_path), Plan("t", tmp_path, model_args="dtype=float32"), files):
         with pytest.raises(DiscoError, match="give another --runs"):
             list(collect(["a/b"], other, progress=lambda *_: None))
     same = Plan("t", tmp_path, batch_size="8", device="cpu")

@@ -112,6 +112,43 @@ def test_an_interrupted_run_goes_on(toy, answered, tmp_path):
     assert "is not the record of a run" in line
 
 
+def test_answers_of_other_arguments_or_weights_are_not_taken_up(toy, answered, tmp_path):
+    shutil.copytree(toy / "models" / "m11", tmp_path / "model")
+    whole = f"pretrained={tmp_path / 'model'},dtype=float32"
+
+    def refused(args):
+        line = evaluate(toy, tmp_path / "a", "--model-args", args, status=2).stderr.splitlines()[-1]
+        assert "choose another --out" in line
+        return line
+
+    first = json.loads(evaluate(toy, tmp_path / "a", "--model-args", whole).stdout)
+    assert f"holds the run of hf with {whole}, not of hf with" in refused(whole.replace("float32", "bfloat16"))
+    for file in (toy / "models" / "m10").iterdir():
+        shutil.copy(file, tmp_path / "model" / file.name)
+    assert "holds the run of other weights of" in refused(whole)
+    other = json.loads(evaluate(toy, tmp_path / "b", "--model-args", whole).stdout)
+    assert other["estimates"][0]["score"] != first["estimates"][0]["score"]
+    record = tmp_path / "a" / "results_anchors.json"
+    about = json.loads(record.read_text())
+    del about["disco_eval"]["asked"]
+    record.write_text(json.dumps(about))
+    assert "a run that does not say with which arguments" in refused(whole)
+
+
+def test_rows_of_items_that_are_not_asked_now_are_kept(toy, tmp_path):
+    most = json.loads(evaluate(toy, tmp_path / "a", "--more", 12).stdout)
+    fewer = json.loads(evaluate(toy, tmp_path / "a").stdout)
+    assert fewer["estimates"][0]["more"] == 0
+    again = run(DISCO, "estimate", "toy-18", tmp_path / "a", "--more", 12, "--json", cwd=toy)
+    assert json.loads(again.stdout)["estimates"][0]["score"] == most["estimates"][0]["score"]
+
+
+def test_a_level_that_cannot_be_is_refused_before_the_model_runs(toy, tmp_path):
+    line = evaluate(toy, tmp_path / "a", "--level", 95, status=2).stderr.splitlines()[-1]
+    assert line == "disco: level must lie between 0 and 1, such as 0.9, got 95.0"
+    assert not (tmp_path / "a").exists()
+
+
 def test_a_run_that_is_killed_leaves_what_the_next_can_use(toy, tmp_path):
     args = f"pretrained={toy / 'models' / 'm11'},dtype=float32"
     command = [

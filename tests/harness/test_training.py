@@ -96,6 +96,22 @@ def test_each_checkpoint_is_estimated_once(toy, checkpoints):
     assert float(table(checkpoints)[0]["score"]) == pytest.approx(expected["m11"], abs=1e-5)
 
 
+def test_a_curve_keeps_one_level_and_one_condensation(toy, checkpoints):
+    watch(toy, checkpoints)
+    before = table(checkpoints)
+    shutil.copytree(toy / "models" / "m08", checkpoints / "checkpoint-3000")
+    for other, what in ((("--level", 0.5), "level"), (("--more", 12), "number of further items")):
+        line = watch(toy, checkpoints, *other, status=2).stderr.splitlines()[-1]
+        assert f"holds a curve made with another {what}; give another --out" in line
+    line = watch(toy, checkpoints, "--level", 95, status=2).stderr.splitlines()[-1]
+    assert "level must lie between 0 and 1" in line
+    assert table(checkpoints) == before
+    watch(toy, checkpoints)
+    assert len(table(checkpoints)) == 4
+    page = (checkpoints.parent / "curve" / "report.html").read_text()
+    assert "estimated from 18 items each" in page
+
+
 def test_killed_it_goes_on_and_waits_for_more(toy, checkpoints):
     out = checkpoints.parent / "curve"
     command = [
@@ -171,6 +187,17 @@ def test_the_callback_logs_estimates_in_a_real_training_loop(toy, tmp_path, ever
     assert [r["step"] for r in logged] == ([2, 4, 6] if every else [3, 6])
     assert all(0 <= r["disco/low"] <= r["disco/score"] <= r["disco/high"] <= 1 for r in logged)
     assert (tmp_path / "out" / "disco" / "step-6" / "results_anchors.json").exists()
+    if every:  # another model trained into the same folder: nothing of the first run stands for it
+        other = script.replace('models/m11")\ntok', 'models/m05")\ntok')
+        assert other != script
+        into = [
+            run(sys.executable, "-c", other, toy, tmp_path / folder, every, cwd=tmp_path).stdout
+            for folder in ("out", "new")
+        ]
+        found = [next(x for x in text.splitlines() if x.startswith("RESULT")) for text in into]
+        scores = [[r["disco/score"] for r in json.loads(x.removeprefix("RESULT"))] for x in (*found, line)]
+        assert scores[0] == pytest.approx(scores[1], abs=1e-6)
+        assert scores[0] != pytest.approx(scores[2], abs=1e-6)
     if not every:
         saved = tmp_path / "out" / "checkpoint-6"
         again = run(
