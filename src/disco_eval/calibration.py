@@ -40,8 +40,9 @@ FEW_FAMILIES = 4  # named families, or models of none, below which sources say l
 
 FLAGS = {
     "source-model": "this model is one of the source models: its true score is known, and the estimate has seen it",
-    "outside-range": "its score lies at or beyond the edge of the source models': the further out, the more the "
-    "estimate rests on the anchors as a survey of the benchmark, with a survey's interval",
+    "outside-range": "its score lies at or beyond the edge of the source models', as that of a model which knows the "
+    "anchors by heart does: the further out, the more the estimate rests on the anchors as a survey of the benchmark, "
+    "with a survey's interval",
     "lines-disagree": "what source models teach and what the anchors alone say differ more than they should: the model "
     "is unlike the sources",
     "odd-answers": "it gets anchors right that no source of its ability would, or that do not go together in any: "

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -77,8 +78,12 @@ def condense(
     ValidationError
         Fewer than ten source models, more anchors than items, or options out of range.
     """
+    if not isinstance(n_anchors, Integral) or isinstance(n_anchors, bool):
+        raise ValidationError(f"n_anchors must be a whole number, got {n_anchors!r}")
+    if not isinstance(benchmark, str):
+        raise ValidationError(f"benchmark must be a text, got {benchmark!r}")
     options = (_plain(select_options or {}), _plain(predict_options or {}))
-    recipe = Recipe(n_anchors, select, predict, *options, mixed)
+    recipe = Recipe(int(n_anchors), select, predict, *options, mixed)
     return _make(responses, recipe, None, benchmark, _Run(n_folds, curve, relatives, rng, progress))
 
 
@@ -250,6 +255,7 @@ def _provenance(
         "select": {"name": recipe.select, **recipe.select_options},
         "predict": {"name": recipe.predict, **recipe.predict_options},
         **({"mixed": True} if recipe.mixed else {}),
+        **({"n_asked": recipe.n_anchors} if recipe.n_anchors != len(anchors) else {}),  # a budget pays for fewer
         **({"cost": known_cost} if known_cost else {}),
         **({"anchors_of": old.provenance.get("anchors_of", old.provenance.get("created"))} if old else {}),
         **({"anchors_by": _choosers(old)} if old else {}),

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from disco_eval import DiscoError, FormatError, condense, load, study
+from disco_eval import DiscoError, FormatError, Responses, condense, load, study
 from disco_eval.io import write_npz
 from disco_eval.report import condensed, page, pages, parts, record
 from disco_eval.studies.predictions import from_table
@@ -46,6 +46,19 @@ def test_the_answer_comes_first(kept, tmp_path):
     text = page.render(made)
     assert "few-sources: the condensation learned from few source models; add more." in text
     assert text.index("How far off?") < text.index("What error to expect") < text.index("How it was made")
+
+
+def test_the_command_of_a_report_makes_it_again_where_a_budget_was_given(tmp_path):
+    r = population(40, 80)
+    cost = np.random.default_rng(0).uniform(1, 50, 80).round()
+    write_npz(Responses(r.models, r.items.having(cost=cost), r.correct, r.probs), tmp_path / "a.npz")
+    budget = ("--cost", "cost", "--budget", "300", "--no-curve", "--seed", "1")
+    disco("condense", "a.npz", "--out", "first", "--anchors", "60", *budget, cwd=tmp_path)
+    first = load(tmp_path / "first")
+    assert len(first.anchors) < 60
+    words = shlex.split(condensed.condensation_page(first, "second").command)
+    disco(*(("a.npz" if word == "ANSWERS" else word) for word in words[1:]), "--no-curve", cwd=tmp_path)
+    assert load(tmp_path / "second").anchors.ids.tolist() == first.anchors.ids.tolist()
 
 
 def test_how_many_times_better_is_said_where_it_means_something(kept):

@@ -150,6 +150,9 @@ def test_private_and_cached_parts_of_a_class_are_parts_of_it():
         return Own()
 
     assert describe(of(0.1, 0)) == describe(of(0.1, 0))
+    used = of(0.1, 0)
+    assert used.moved == 0
+    assert describe(used) == describe(of(0.1, 0))  # what it has computed and kept is no change
     assert " at 0x" not in describe(of(0.1, 0))  # which no other process has
     assert describe(of(0.1, 0)) != describe(of(0.2, 0))
     assert describe(of(0.1, 0)) != describe(of(0.1, 1))

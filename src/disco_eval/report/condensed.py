@@ -86,7 +86,7 @@ def _condense_command(c: Condensation, name: str) -> str:
     if p.get("anchors_of"):
         words += ["--update", "FORMER"]
     else:
-        words += ["--anchors", str(len(c.anchors)), *(["--mixed"] if p.get("mixed") else [])]
+        words += ["--anchors", str(p.get("n_asked", len(c.anchors))), *(["--mixed"] if p.get("mixed") else [])]
         for step in ("select", "predict"):
             chosen = dict(p.get(step) or {})
             words += [f"--{step}", str(chosen.pop("name", "auto"))]

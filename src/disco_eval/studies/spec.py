@@ -162,6 +162,10 @@ class _Writer:
         usual = make is copyreg.__newobj__ and len(args) == 1 and args[0] is type(value)  # type: ignore[attr-defined]
         parts = [] if usual else [self.bare(make), self.bare(args)]
         attributes = isinstance(state, dict) and all(isinstance(key, str) for key in state)
+        if attributes:  # what was computed once and kept follows from the rest
+            kept = {key for key in state if isinstance(getattr(type(value), key, None), cached_property)}
+            state = {key: v for key, v in state.items() if key not in kept} or None
+            attributes = state is not None
         parts += [str(self._named(state))] if attributes else [] if state is None else [self.bare(state)]
         return f"{name}: {' '.join([*parts, *map(self.bare, contents)])}"
 
