@@ -345,8 +345,8 @@ def _complete(cell: Array, n_cells: int, name: Any, path: str) -> None:
     twice, missing = np.flatnonzero(count > 1), np.flatnonzero(count == 0)
     if len(twice):
         raise ValidationError(
-            f"'{path}': {name(int(twice[0]))} is there {count[twice[0]]} times ({len(twice)} such cells); where an item was "
-            "answered several times, give the mean"
+            f"'{path}': {name(int(twice[0]))} is there {count[twice[0]]} times ({len(twice)} such cells); where an "
+            "item was answered several times, give the mean"
         )
     if len(missing):
         raise ValidationError(
