@@ -96,6 +96,22 @@ def test_each_checkpoint_is_estimated_once(toy, checkpoints):
     assert float(table(checkpoints)[0]["score"]) == pytest.approx(expected["m11"], abs=1e-5)
 
 
+def test_a_checkpoint_that_was_written_again_is_asked_again(toy, checkpoints):
+    """Its answers lie there, of other weights or damaged; the table does not have it yet."""
+    watch(toy, checkpoints)
+    folder = checkpoints.parent / "curve"
+    before = table(checkpoints)
+    lines = (folder / "checkpoints.csv").read_text().splitlines(keepends=True)
+    (folder / "checkpoints.csv").write_text("".join(lines[:2]))
+    for file in (toy / "models" / "m08").iterdir():
+        shutil.copy(file, checkpoints / "checkpoint-200" / file.name)
+    (folder / "answers" / "checkpoint-1000" / "results_anchors.json").write_text('{"model_n')
+    watch(toy, checkpoints)
+    after = table(checkpoints)
+    assert after[1]["score"] != before[1]["score"]
+    assert float(after[2]["score"]) == pytest.approx(float(before[2]["score"]), abs=1e-6)
+
+
 def test_a_curve_keeps_one_level_and_one_condensation(toy, checkpoints):
     watch(toy, checkpoints)
     before = table(checkpoints)

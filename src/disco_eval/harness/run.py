@@ -20,6 +20,14 @@ from .prompts import AnchorTask, Settings, anchor_tasks, lm_eval_module
 Progress = Callable[[str, int, int], None]
 
 RESULTS = "results_anchors.json"
+_OF_MODEL = (
+    ".safetensors",
+    ".bin",
+    ".gguf",
+    ".json",
+    ".model",
+    ".txt",
+)  # files of a model's folder that it is loaded from
 BATCH = 32  # documents between two writes: what a killed run loses at most
 
 
@@ -43,7 +51,7 @@ class Asked:
         """``weights`` tells when the files of a local ``pretrained=FOLDER`` were written, and how long they are."""
         folder = Path(name_of(model_args))
         try:
-            files = sorted(f for f in folder.iterdir() if f.is_file()) if name_of(model_args) else []
+            files = sorted(f for f in folder.iterdir() if f.suffix in _OF_MODEL) if name_of(model_args) else []
             stamps = [(f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files]
         except OSError:  # a name on the hub, or a folder that went away
             stamps = []
@@ -51,6 +59,15 @@ class Asked:
 
     def __str__(self) -> str:
         return f"{self.model} with {self.model_args}"
+
+
+def holds(folder: Path, name: str, asked: Asked) -> bool:
+    """Whether a folder has the answers, or a part of them, of this very model."""
+    try:
+        _check_same(folder, name, asked)
+    except DiscoError:
+        return False
+    return True
 
 
 def name_of(model_args: str) -> str:
@@ -122,7 +139,9 @@ def run_anchors(
     tasks = tasks or list(anchor_tasks(condensation, settings or Settings(), lm))
     kept = {one.name: _there(folder / _samples(one)) if resume else [] for one in tasks}
     others = {one.name: [row for row in kept[one.name] if row["doc_id"] not in one.requests] for one in tasks}
-    run = _start(folder, name, condensation, tasks, asked if resume else None, others)
+    if resume:
+        _check_same(folder, name, asked)
+    run = _start(folder, name, condensation, tasks, asked, others)
     total, done = sum(len(one.requests) for one in tasks), 0
     for one in tasks:
         file = run.samples[one.name]
@@ -178,18 +197,19 @@ def _start(
             **({"asked": asdict(asked)} if asked else {}),
         },
     }
-    if file.exists():
-        with in_layout(file, "the record of a run (delete it to go on)"):
-            before = json.loads(file.read_bytes())
-            whose, how = before["model_name"], before["disco_eval"].get("asked")
-        _check_same(folder, name, asked, whose, how)
     with new_file(file) as draft:
         draft.write_text(json.dumps(about, indent=1, default=str), encoding="utf-8")
     return Run(name, file, about, {one.name: folder / _samples(one) for one in tasks})
 
 
-def _check_same(folder: Path, name: str, asked: Asked | None, whose: str, how: dict[str, str] | None) -> None:
+def _check_same(folder: Path, name: str, asked: Asked | None) -> None:
     """Refuse a folder that holds the answers of another model, or of the same with other arguments or weights."""
+    file = folder / RESULTS
+    if not file.exists():
+        return
+    with in_layout(file, "the record of a run (delete it to go on)"):
+        before = json.loads(file.read_bytes())
+        whose, how = before["model_name"], before["disco_eval"].get("asked")
     if whose != name:
         raise DiscoError(f"'{folder}' holds the run of '{whose}', not of '{name}'; choose another --out")
     if asked is None or how == asdict(asked):

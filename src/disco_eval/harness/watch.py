@@ -15,7 +15,7 @@ from ..errors import DiscoError, FormatError
 from ..estimates import Estimate
 from ..files import new_file
 from .prompts import AnchorTask, Settings, anchor_tasks
-from .run import Asked, load_model, pretrained, run_anchors
+from .run import Asked, holds, load_model, pretrained, run_anchors
 
 TABLE = "checkpoints.csv"
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
@@ -80,7 +80,10 @@ class Watch:
                 lm = load_model(self.model, asked.model_args, self.batch_size, self.device)
                 tasks = tasks or list(anchor_tasks(self.condensation, self.settings, lm))
                 folder = self.out / "answers" / checkpoint.name
-                answers = run_anchors(self.condensation, lm, folder, name=checkpoint.name, tasks=tasks, asked=asked)
+                answers = run_anchors(
+                    self.condensation, lm, folder, name=checkpoint.name, tasks=tasks, asked=asked,
+                    resume=holds(folder, checkpoint.name, asked),  # not what it was when it was written half
+                )  # fmt: skip
                 (estimate,) = self.condensation.estimate(answers, self.level, more=self.settings.more)
             except DiscoError as e:
                 failed(checkpoint, e)
