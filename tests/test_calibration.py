@@ -214,6 +214,54 @@ def test_the_learning_curve_is_of_errors_of_single_models():
     assert v.direct_mae == pytest.approx(0, abs=1e-12)
 
 
+def priced(r, seed=0):
+    """The same where items cost differently, some by a factor of a hundred."""
+    cost = np.random.default_rng(seed).lognormal(0, 1.5, r.n_items)
+    return Responses(r.models, Items(r.items.ids, cost=cost), r.load().correct)
+
+
+def test_where_cost_chooses_anchors_they_are_compared_with_random_items_that_cost_as_much():
+    r = priced(world(100))
+    cost = r.items.cost
+    options = {"select_options": {"cost_power": 0.5, "budget": 0.1 * cost.sum()}, "curve": False, "relatives": False}
+    c = condense(r, r.n_items, rng=0, **options)
+    v = c.validation
+    assert len(c.anchors) > 60
+    assert 28 < v.direct_items <= 40  # a tenth of the money pays for a tenth of the items
+    n = round(v.direct_items)
+    errors = []
+    for seed in range(40):
+        at = np.random.default_rng(seed).choice(r.n_items, n, replace=False)
+        errors.append(np.abs(r.grades(at).mean(axis=1) - r.scores()).mean())
+    assert v.direct_mae == pytest.approx(np.mean(errors), rel=0.15)
+    assert v.mae < v.direct_mae
+    assert "no-gain" not in c.source_flags
+    assert v.against(len(c.anchors)) == f"{n} random items, which cost as much"
+
+
+def test_without_a_part_of_cost_they_are_compared_with_as_many_random_items(tmp_path):
+    c = condense(priced(world(60)), 30, rng=0, curve=False)
+    assert c.validation.direct_items == 30
+    assert c.validation.against(30) == "as many random items"
+    c.save(tmp_path / "c")
+    assert load(tmp_path / "c").validation.direct_items == 30
+
+
+def test_errors_of_left_out_models_are_bounded_by_what_they_answered():
+    """Anchors that are nearly all items leave little to be wrong about, as in estimates of new models."""
+    r = world(60, n_items=120)
+    c = condense(r, 117, select="uniform", predict="knn", rng=0)
+    v = c.validation
+    assert np.abs(v.truth - v.estimate).max() <= 3 / 120 + 1e-9
+    assert v.curve[:, 1].max() <= 3 / 120 + 1e-9
+    wide = condense(r, 60, select="uniform", predict="knn", rng=0).validation
+    assert np.abs(wide.truth - wide.estimate).max() > 3 / 120
+    models = Models(r.models.ids, family=[f"f{i % 8}" for i in range(60)])
+    kept = Responses.from_correct(models, r.items, r.load().correct)
+    alone = condense(kept, 117, rng=0, curve=False, relatives=True).validation.relatives
+    assert np.abs(alone.error).max() <= 3 / 120 + 1e-9
+
+
 def test_models_whose_answers_are_odd_have_at_least_the_survey_s_interval():
     r = world(200)
     c = condense(r.pick(models=np.arange(150)), 60, rng=0, curve=False)

@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 FORMAT = 13
 READS = tuple(range(1, FORMAT + 1))
-VALIDATION = ("mae", "direct_mae", "grouped_by", "n_folds", "near", "cautious", "trusts_kin")
+VALIDATION = ("mae", "direct_mae", "direct_items", "grouped_by", "n_folds", "near", "cautious", "trusts_kin")
 KIND = "disco-eval condensation"
 JSON, ARRAYS, CARD = "condensation.json", "arrays.safetensors", "README.md"
 ITEM_ARRAYS = ("weight", "n_choices", "label", "cost")
@@ -231,6 +231,7 @@ def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subta
         truth=need(arrays, "sources.scores", (n,)),
         estimate=need(arrays, "validation.estimate", (n,)),
         direct_mae=float(_field(checked, "direct_mae", float)),
+        direct_items=_between(checked, "direct_items", 1.0, 1e12) if "direct_items" in checked else None,
         grouped_by=_kept_together(checked),
         n_folds=_field(checked, "n_folds", int),
         scale=need(arrays, "validation.scale", (n,)),
@@ -349,7 +350,7 @@ def _about(c: Condensation) -> dict[str, Any]:
         "anchors": {"n": len(c.anchors), "method": c.anchors.method},
         "items": _item_names(c.items),
         "score_model": {"name": c.score_model.name, "config": c.score_model.config()},
-        "validation": {name: getattr(c.validation, name) for name in VALIDATION},
+        "validation": {name: value for name in VALIDATION if (value := getattr(c.validation, name)) is not None},
         "sources": {
             "ids": models.ids.tolist(),
             "released": np.where(np.isnat(models.released), "", models.released.astype(str)).tolist(),

@@ -16,10 +16,10 @@ from .numerics.survey import systematic
 from .predict import Assessment
 from .predict.guard import START, part_of
 from .predict.subtasks import missed
-from .recipe import Recipe, assess, distance_apart
+from .recipe import Recipe, assess_unseen, distance_apart, possible
 from .relatives import Relatives
 from .resources import workers
-from .responses import Responses
+from .responses import Items, Responses
 from .select import uniform
 from .select.anchors import by_id
 from .select.shared import keep
@@ -52,8 +52,8 @@ FLAGS = {
     "anchors may have leaked into its training data; the estimate rests on the further items",
     "few-sources": "the condensation learned from few source models; add more",
     "alike-sources": "the source models are so alike, or of so few families, that they tell little of others; add some",
-    "no-gain": "on left-out source models the estimates were no better than the mean over as many random items: add "
-    "source models, or take more anchors",
+    "no-gain": "on left-out source models the estimates were no better than the mean over random items, as many or as "
+    "dear: add source models, or take more anchors",
 }
 
 
@@ -68,7 +68,9 @@ class CrossValidation:
     Attributes
     ----------
     truth, estimate : (n_sources,) true scores and out-of-fold estimates, anchors chosen anew in every fold.
-    direct_mae : mean absolute error of the plain mean over as many random items, on the same models.
+    direct_mae : mean absolute error of the plain mean over random items, on the same models.
+    direct_items : how many these are on average: as many as the anchors, or as cost as much where cost chose the
+        anchors; None in files made before it was kept, as many.
     grouped_by : what was kept together in a fold: ``"family"``, ``"base"``, ``"answers"`` (models that err
         alike) or ``"none"``.
     n_folds : how many parts the source models were cut into.
@@ -105,6 +107,7 @@ class CrossValidation:
     curve: Array
     nearest: Array
     relatives: Relatives | None
+    direct_items: float | None = None
     near: float = NEAR
     trusts_kin: bool = True
     cautious: bool = True
@@ -120,6 +123,12 @@ class CrossValidation:
         error = np.abs(self.truth - self.estimate)
         each = [float(error[self.fold == k].mean()) for k in np.unique(self.fold)]
         return float(np.std(each, ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0
+
+    def against(self, n_anchors: int) -> str:
+        """What the error is compared with, in words: random items, as many as the anchors or as cost as much."""
+        if self.direct_items is None or abs(self.direct_items - n_anchors) < 0.5:
+            return "as many random items"
+        return f"{self.direct_items:.0f} random items, which cost as much"
 
     @property
     def takes_all_for_strangers(self) -> bool:
@@ -232,13 +241,14 @@ def cross_validate(
         joined: Array = np.concatenate(list(values))[at]
         return joined
 
-    truth, estimate = responses.scores(), np.clip(of_sources(f.score for f in found), 0, 1)
+    truth, estimate = responses.scores(), of_sources(f.score for f in found)
     n_fit = float(np.mean([len(part[0]) for part in parts]))
     errors = [*np.concatenate([one.on_fewer for one in each], axis=1), np.abs(truth - estimate)]
     return CrossValidation(
         truth=truth,
         estimate=estimate,
         direct_mae=float(np.concatenate([one.direct for one in each]).mean()),
+        direct_items=float(np.mean([one.n_direct for one in each])),
         grouped_by=fold_groups(responses.models, len(rngs), telling_answers(responses)),
         n_folds=len(parts),
         scale=of_sources(f.scale for f in found),
@@ -262,12 +272,13 @@ def _curve(sizes: list[float], errors: list[Array]) -> Array:
 class _Fold:
     """What one fold's left-out models are assessed at.
 
-    Errors: of random items; of every subtask, and the number of items that they are of, (n_left_out, n_subtasks); of
-    the same procedure with fewer source models, (n_sizes, n_left_out).
+    Errors: of ``n_direct`` random items; of every subtask, and the number of items that they are of, (n_left_out,
+    n_subtasks); of the same procedure with fewer source models, (n_sizes, n_left_out).
     """
 
     found: Assessment
     direct: Array
+    n_direct: int
     subtask_error: Array
     subtask_left: Array
     on_fewer: Array
@@ -285,16 +296,26 @@ def _one_fold(
     source, unseen = (responses.pick(models=side) for side in part)
     keep(source, shared)
     anchors, model = recipe.make(source, for_recipe)
-    answers, truth = unseen.pick(items=anchors.positions), unseen.scores()
-    found = assess(model, answers)
+    found, truth = assess_unseen(model, unseen, anchors.positions), unseen.scores()
     fewer = np.empty((len(sizes), unseen.n_models))
     for i, (size, child) in enumerate(zip(sizes, for_fewer.spawn(len(sizes)), strict=True)):
         for_draw, for_make = child.spawn(2)
         some = np.sort(by_id(source.models.ids)[for_draw.choice(source.n_models, size, replace=False)])
         at, small = recipe.make(source.pick(models=some), for_make)
-        fewer[i] = np.abs(np.clip(small.predict(unseen.pick(items=at.positions)), 0, 1) - truth)
-    error, n_left = missed(source, unseen, anchors, np.clip(found.score, 0, 1))
-    return _Fold(found, _direct_errors(unseen, len(anchors), for_direct), error, n_left, fewer)
+        on_them = unseen.pick(items=at.positions)
+        said = possible(small.predict(on_them), on_them, unseen.items.weight, at.positions)
+        fewer[i] = np.abs(said - truth)
+    error, n_left = missed(source, unseen, anchors, found.score)
+    n_direct = as_dear(unseen.items, anchors.positions) if recipe.by_cost else len(anchors)
+    return _Fold(found, _direct_errors(unseen, n_direct, for_direct), n_direct, error, n_left, fewer)
+
+
+def as_dear(items: Items, at: Array) -> int:
+    """How many items drawn by what they count for cost on average as much as those at positions ``at``."""
+    assert items.cost is not None
+    typical = float(items.cost @ items.weight / items.weight.sum())
+    n = round(float(items.cost[at].sum()) / typical) if typical > 0 else len(at)
+    return int(np.clip(n, 1, len(items)))
 
 
 def curve_sizes(n: int) -> list[int]:

@@ -37,7 +37,7 @@ estimates = small.estimate(answers)  # a Responses with at least the anchors
 
 Source models were predicted by condensations made without them ({v.n_folds} folds, {kept} left out together, anchors
 chosen anew each time): mean absolute error **{100 * v.mae:.2f} points** (± {100 * v.mae_se:.2f} with other anchors),
-against {100 * v.direct_mae:.2f} points for the plain mean over {len(c.anchors)} random items.
+against {100 * v.direct_mae:.2f} points for the plain mean over {v.against(len(c.anchors))}.
 
 | share of models | error at most |
 |---|---|

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,11 @@ class Recipe:
     predict_options: Mapping[str, Any] = field(default_factory=dict)
     mixed: bool = False
     chosen_by: frozenset[str] | None = None
+
+    @property
+    def by_cost(self) -> bool:
+        """Whether what items cost had a part in choosing the anchors."""
+        return bool(self.select_options.get("cost_power")) or self.select_options.get("budget") is not None
 
     @classmethod
     def of(cls, provenance: Mapping[str, Any], n_anchors: int) -> Recipe:
@@ -89,6 +94,23 @@ def assess(model: ScoreModel, answers: Responses) -> Assessment:
     score = model.predict(answers)
     unknown = np.full(len(score), np.nan)
     return Assessment(score, np.ones(len(score)), *(unknown,) * 8, surveyed=False)
+
+
+def assess_unseen(model: ScoreModel, unseen: Responses, at: Array) -> Assessment:
+    """The same of models with answers to all items, by those at positions ``at``: with scores that these can be."""
+    answers = unseen.pick(items=at)
+    found = assess(model, answers)
+    return replace(found, score=possible(found.score, answers, unseen.items.weight, at))
+
+
+def possible(scores: Array, answers: Responses, weight: Array, at: Array) -> Array:
+    """``scores`` (n_models,) moved to where ``answers`` to the items at positions ``at``, of all, leave them possible.
+
+    ``weight`` (n_items,) is that of all items of the benchmark.
+    """
+    share = weight[at] / weight.sum()
+    earned = answers.grades() @ share
+    return np.asarray(np.clip(scores, earned, np.minimum(earned + max(1 - share.sum(), 0.0), 1.0)))
 
 
 def distance_apart(found: Assessment) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .numerics.intervals import symmetric_quantile
 from .predict.subtasks import missed
-from .recipe import Recipe, assess
+from .recipe import Recipe, assess_unseen
 from .resources import workers
 from .responses import Responses
 from .select.shared import keep
@@ -86,6 +86,5 @@ def _one_fold(
     source, unseen = (responses.pick(models=side) for side in part)
     keep(source, shared)
     anchors, model = recipe.make(source, rng)
-    found = assess(model, unseen.pick(items=anchors.positions))
-    scores = np.clip(found.score, 0, 1)
-    return unseen.scores() - scores, found.scale, found.nearest, *missed(source, unseen, anchors, scores)
+    found = assess_unseen(model, unseen, anchors.positions)
+    return unseen.scores() - found.score, found.scale, found.nearest, *missed(source, unseen, anchors, found.score)

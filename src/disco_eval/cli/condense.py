@@ -212,6 +212,7 @@ def _record(c: Condensation, out: Path) -> dict[str, Any]:
         "mae_pp": 100 * v.mae,
         "mae_se_pp": 100 * v.mae_se,
         "direct_mae_pp": 100 * v.direct_mae,
+        "direct_items": len(c.anchors) if v.direct_items is None else v.direct_items,
         "half_width_90_pp": 100 * v.half_width(0.9),
         "grouped_by": v.grouped_by,
         "flags": list(c.source_flags),
@@ -234,8 +235,8 @@ def _print(c: Condensation, out: Path) -> None:
     print(f"{out}: {len(c.anchors)} of {c.provenance['n_items']} items of '{c.benchmark}'")
     print(
         f"Error on {kept} left out: {100 * v.mae:.2f} ± {100 * v.mae_se:.2f} points on average, up to "
-        f"{100 * v.half_width(0.9):.1f} for 90 % of models; {v.direct_mae * 100:.2f} on average for as many random "
-        f"items{drawn}."
+        f"{100 * v.half_width(0.9):.1f} for 90 % of models; {v.direct_mae * 100:.2f} on average for "
+        f"{v.against(len(c.anchors))}{drawn}."
     )
     if c.subtask_names:
         own = c.subtask_mae
@@ -259,13 +260,18 @@ def _print(c: Condensation, out: Path) -> None:
     if (cost := c.provenance.get("cost")) is not None:
         share = cost["anchors"] / cost["all"] if cost["all"] else 0.0
         print(
-            f"The anchors cost {_sum(cost['anchors'])} of {_sum(cost['all'])}, {100 * share:.2g} %, as much as "
+            f"The anchors cost {_sum(cost['anchors'])} of {_sum(cost['all'])}, {_percent(share)}, as much as "
             f"{share * c.provenance['n_items']:.0f} random items."
         )
     for flag in c.source_flags:
         print(f"{flag}: {FLAGS[flag]}.")
     print(f"Report: {out / 'report.html'}")
     print(f"Next: disco anchors {out}, evaluate your model on them, then disco estimate {out} ANSWERS")
+
+
+def _percent(share: float) -> str:
+    """Two digits, or all before the point."""
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
 
 
 def _sum(cost: float) -> str:

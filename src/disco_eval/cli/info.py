@@ -86,6 +86,7 @@ def _condensation(c: Condensation) -> dict[str, Any]:
         "n_sources": c.sources.n_models,
         "mae_pp": 100 * c.validation.mae,
         "direct_mae_pp": 100 * c.validation.direct_mae,
+        "direct_items": c.validation.direct_items,
         "half_width_90_pp": 100 * c.validation.half_width(0.9),
         "folds": {"n": c.validation.n_folds, "grouped_by": c.validation.grouped_by},
         "select": c.provenance.get("select"),

@@ -38,7 +38,7 @@ def condensation_page(c: Condensation, name: str) -> Page:
     return Page(
         f"{c.benchmark}, condensed to {len(c.anchors)} items",
         f"A new model's score on all {n_items} items, estimated from {len(c.anchors)}: "
-        f"about {about['mae_pp']:.2f} points off, {better} as many random items.",
+        f"about {about['mae_pp']:.2f} points off, {better} {about['against']}.",
         facts,
         [
             _trust(c),

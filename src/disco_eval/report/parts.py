@@ -273,9 +273,10 @@ def error_fact(about: dict[str, Any], more: int = 0) -> Fact:
     """How far estimates of left-out source models were off, from the anchors alone."""
     kept = KEPT_TOGETHER.get(about["grouped_by"], "a few")
     other = f" (± {about['mae_se_pp']:.2f} with other anchors)" if "mae_se_pp" in about else ""  # older records lack it
+    against = about.get("against", "as many random items")
     words = (
         f"on average{other}, on source models left out ({kept} at a time){', from the anchors alone' if more else ''}. "
-        f"As many random items: {about['direct_mae_pp']:.2f}."
+        f"{against[0].upper()}{against[1:]}: {about['direct_mae_pp']:.2f}."
     )
     return Fact("How far off?", f"{about['mae_pp']:.2f} points", words)
 

@@ -72,6 +72,7 @@ def summary(c: Condensation) -> dict[str, Any]:
         "mae_pp": 100 * v.mae,
         "mae_se_pp": 100 * v.mae_se,
         "direct_mae_pp": 100 * v.direct_mae,
+        "against": v.against(len(c.anchors)),
         "half_width_90_pp": 100 * v.half_width(0.9),
         "grouped_by": v.grouped_by,
         "select": c.provenance.get("select"),
