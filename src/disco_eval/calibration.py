@@ -295,7 +295,7 @@ def _one_fold(
     for_recipe, for_direct, for_fewer = rng.spawn(3)
     source, unseen = (responses.pick(models=side) for side in part)
     keep(source, shared)
-    anchors, model = recipe.make(source, for_recipe)
+    anchors, model = recipe.make_without(unseen.n_models, source, for_recipe)
     found, truth = assess_unseen(model, unseen, anchors.positions), unseen.scores()
     fewer = np.empty((len(sizes), unseen.n_models))
     for i, (size, child) in enumerate(zip(sizes, for_fewer.spawn(len(sizes)), strict=True)):

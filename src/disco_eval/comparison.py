@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,13 @@ from numpy.typing import NDArray
 
 from .calibration import FLAGS, CrossValidation
 from .condensation import LEVEL, Condensation
-from .errors import DiscoError, ValidationError
+from .errors import DiscoError, ValidationError, check_kind
 from .numerics.gp import squared_distances
 from .numerics.intervals import normal_width, symmetric_quantile
 from .predict import Assessment, Auto
 from .predict.guard import part_of
 from .recipe import assess
-from .responses import Responses
+from .responses import Responses, check_responses
 from .topup import MOST_AHEAD, TopUp
 
 Array = NDArray[Any]
@@ -150,6 +151,7 @@ def compare(
     condensation has too few pairs of left-out source models (made by an old version: condense again).
     """
     _check(baseline, candidate, margin)
+    check_kind("int", more=more)
     one, other = condensation.answers(baseline), condensation.answers(candidate)
     said = _by_anchors(condensation, one, other, level)
     n_left = _left(condensation, more)
@@ -235,10 +237,11 @@ def _by_anchors(c: Condensation, one: Responses, other: Responses, level: float)
 
 def _check(baseline: Responses, candidate: Responses, margin: float | None) -> None:
     for who, answers in (("baseline", baseline), ("candidate", candidate)):
+        check_responses(answers, "compare")
         if answers.n_models != 1:
             raise ValidationError(f"the {who} must be one model, but {answers.n_models} were given; name one")
-    if margin is not None and not 0 < margin < 1:
-        raise ValidationError(f"a margin must lie between 0 and 1 (one point is 0.01), got {margin}")
+    if margin is not None and not (isinstance(margin, Real) and 0 < margin < 1):
+        raise ValidationError(f"a margin must lie between 0 and 1 (one point is 0.01), got {margin!r}")
 
 
 def _verdict(low: float, high: float, margin: float | None) -> str | None:

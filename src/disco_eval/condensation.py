@@ -21,7 +21,7 @@ from .numerics.survey import FEWEST
 from .predict import Assessment, ScoreModel, signature
 from .predict.subtasks import KNOWN, SubtaskErrors, SubtaskModel, agreeing, eased, informed, left_of, parts_of
 from .recipe import assess
-from .responses import Items, Responses
+from .responses import Items, Responses, check_responses
 from .select import Anchors
 from .select.reserve import Reserve
 from .topup import MOST_AHEAD, TopUp
@@ -82,6 +82,7 @@ class Condensation:
         Raises AlignmentError where anchors are missing, or their prompt (digest), label or choices differ from those
         that the source models answered.
         """
+        check_responses(responses, "an estimate")
         missing = np.setdiff1d(self.anchors.ids, responses.items.ids)
         if len(missing):
             who = f"'{responses.models.ids[0]}'" + (f" and {n} more" if (n := responses.n_models - 1) else "")

@@ -6,7 +6,6 @@ import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,14 @@ from . import __version__
 from .calibration import cross_validate
 from .checks import same_questions
 from .condensation import Condensation
-from .errors import AlignmentError, ValidationError, some
-from .numerics.rng import Seed
+from .errors import AlignmentError, ValidationError, check_kind, some
+from .numerics.rng import Seed, generator
 from .predict import Auto, ScoreModel, predictor
 from .predict.subtasks import fit_subtasks
 from .recipe import Recipe
 from .relatives import leave_out_alone
 from .resources import Here, memory_bound, workers
-from .responses import Responses
+from .responses import Responses, check_responses
 from .select import Anchors
 from .select.reserve import Reserve, draw_reserve
 from .splits import check_folds, fold_groups, folds, telling_answers
@@ -78,8 +77,8 @@ def condense(
     ValidationError
         Fewer than ten source models, more anchors than items, or options out of range.
     """
-    if not isinstance(n_anchors, Integral) or isinstance(n_anchors, bool):
-        raise ValidationError(f"n_anchors must be a whole number, got {n_anchors!r}")
+    check_kind("int", n_anchors=n_anchors)
+    check_kind("bool", mixed=mixed)
     if not isinstance(benchmark, str):
         raise ValidationError(f"benchmark must be a text, got {benchmark!r}")
     options = (_plain(select_options or {}), _plain(predict_options or {}))
@@ -89,6 +88,8 @@ def condense(
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options as values that JSON holds, since a condensation keeps them: NumPy's numbers become Python's."""
+    if not isinstance(options, Mapping):
+        raise ValidationError(f"options of a method are names with values, such as {{'draws': 10}}, got {options!r}")
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in options.items()}
     for name, value in plain.items():
         for one in value if isinstance(value, (list, tuple)) else [value]:
@@ -115,6 +116,11 @@ def update(
 
     Raises AlignmentError where ``responses`` lack a source model, or are answers to other items.
     """
+    if not isinstance(condensation, Condensation):
+        raise ValidationError(
+            f"update takes a Condensation, got a {type(condensation).__name__}; disco_eval.load opens one"
+        )
+    check_responses(responses, "update")
     gone = np.setdiff1d(condensation.sources.models.ids, responses.models.ids)
     if len(gone):
         raise AlignmentError(
@@ -151,15 +157,17 @@ class _Run:
 
 def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchmark: str, run: _Run) -> Condensation:
     """Anchors (those of ``old`` if given), score model, validation, reserve and subtasks, from source models."""
+    check_responses(responses, "condense")
     if responses.n_models < FEWEST_SOURCES:
         raise ValidationError(
             f"{responses.n_models} source models are too few to learn from; give at least {FEWEST_SOURCES}, "
             "better 50 or more, with known answers to the whole benchmark"
         )
     check_folds(run.n_folds)
+    check_kind("bool", **{k: v for k, v in {"curve": run.curve, "relatives": run.relatives}.items() if v is not None})
     responses = _at_hand(responses)
     # children are told apart by their place, so what comes later in this list does not change what came before
-    children = np.random.default_rng(run.rng).spawn(4 + run.n_folds)
+    children = generator(run.rng).spawn(4 + run.n_folds)
     final, for_folds, for_fold, for_reserve, for_alone = children[0], children[1], children[2:-2], *children[-2:]
     parts = list(folds(responses.models, run.n_folds, for_folds, answers=telling_answers(responses)))
     affordable = _affordable(responses)

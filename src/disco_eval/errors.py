@@ -68,6 +68,13 @@ def check_options(what: str, options: Mapping[str, object], methods: Sequence[Ca
             raise ValidationError(f"option '{option.name}' of {what} is {needed}, got {value!r}")
 
 
+def check_kind(kind: str, **values: object) -> None:
+    """Refuse values, by their names, that are not of a kind: ``"int"``, ``"float"`` or ``"bool"``."""
+    for name, value in values.items():
+        if needed := _needed(kind, value):
+            raise ValidationError(f"{name} must be {needed}, got {value!r}")
+
+
 def _needed(kind: str, value: object) -> str:
     """What an option of this kind must be, where the value is not that; else nothing."""
     if kind == "bool":

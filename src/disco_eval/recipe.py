@@ -54,6 +54,16 @@ class Recipe:
         model = predictor(self.predict, **self.predict_options).fit(source, anchors, for_model)
         return anchors, model
 
+    def make_without(self, n_left_out: int, source: Responses, rng: np.random.Generator) -> tuple[Anchors, ScoreModel]:
+        """The same for a fold, whose errors are told as such: with all source models it went well."""
+        try:
+            return self.make(source, rng)
+        except ValidationError as e:
+            raise ValidationError(
+                f"{e}. This is where {n_left_out} of {n_left_out + source.n_models} source models are left out to see "
+                "how well they are estimated: take more folds, or give more models"
+            ) from None
+
     def _choosers(self, source: Responses) -> Responses:
         """Those of these source models that choose; all, where a fold holds too few that should."""
         if self.chosen_by is None:

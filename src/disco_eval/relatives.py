@@ -85,6 +85,6 @@ def _one_fold(
     """What `Relatives` holds, of one fold's left-out models."""
     source, unseen = (responses.pick(models=side) for side in part)
     keep(source, shared)
-    anchors, model = recipe.make(source, rng)
+    anchors, model = recipe.make_without(unseen.n_models, source, rng)
     found = assess_unseen(model, unseen, anchors.positions)
     return unseen.scores() - found.score, found.scale, found.nearest, *missed(source, unseen, anchors, found.score)

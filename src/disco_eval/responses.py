@@ -365,3 +365,10 @@ class Responses:
 def _steps(n: int, step: int) -> Iterator[slice]:
     for first in range(0, n, max(1, step)):
         yield slice(first, min(first + max(1, step), n))
+
+
+def check_responses(given: object, who: str) -> None:
+    """Refuse what are no responses, such as a path to them."""
+    if not isinstance(given, Responses):
+        what = f"'{given}'" if isinstance(given, (str, Path)) else f"a {type(given).__name__}"
+        raise ValidationError(f"{who} takes Responses, got {what}; disco_eval.open_responses opens a store")

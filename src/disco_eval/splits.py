@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DiscoError, ValidationError, some
+from .errors import DiscoError, ValidationError, check_kind, some
 from .numerics.likeness import alike, with_copies
-from .numerics.rng import Seed
+from .numerics.rng import Seed, generator
 from .responses import Models, Responses
 
 Array = NDArray[Any]
@@ -111,7 +111,7 @@ def by_group(
     if held_out is None:
         _check_fraction(fraction)
         held_out, count = [], 0
-        for name in np.random.default_rng(rng).permutation(names).tolist():
+        for name in generator(rng).permutation(names).tolist():
             if count >= fraction * responses.n_models:
                 break
             held_out.append(name)
@@ -126,7 +126,7 @@ def by_group(
 def bootstrap(split: Split, rng: Seed, fraction: float = 0.9) -> Split:
     """A random part of each side of a split, without replacement (paper, Appendix D.2: 90 % of each side)."""
     _check_fraction(fraction)
-    draw = np.random.default_rng(rng)
+    draw = generator(rng)
 
     def part(side: Array) -> Array:
         return np.sort(draw.choice(side, max(1, round(fraction * len(side))), replace=False))
@@ -146,7 +146,7 @@ def folds(
     models.
     """
     check_folds(n_folds)
-    draw = np.random.default_rng(rng)
+    draw = generator(rng)
     by = fold_groups(models, n_folds, answers) if by == "auto" else by
     if by == "answers":
         if answers is None:
@@ -174,6 +174,7 @@ def folds(
 
 def check_folds(n_folds: int) -> None:
     """Refuse a number of folds that leaves nothing out, or nothing to learn from."""
+    check_kind("int", n_folds=n_folds)
     if n_folds < 2:
         raise ValidationError(f"cross-validation needs at least 2 folds, got {n_folds}")
 

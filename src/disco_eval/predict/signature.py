@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..errors import FormatError, ValidationError, unknown
-from ..numerics.rng import Seed
+from ..numerics.rng import Seed, generator
 from ..responses import Responses
 from ..select.anchors import Anchors
 from .base import Array, Arrays, Config, check_answers, clip, need
@@ -85,7 +85,7 @@ class SignatureModel:
         X = signature(source.pick(models=order, items=anchors.positions), self.parts)
         if self.n_components is not None:
             self._mean, self._components = _pca(X, self.n_components)
-        self.regressor.fit(self._reduce(X), source.scores()[order], np.random.default_rng(rng))
+        self.regressor.fit(self._reduce(X), source.scores()[order], generator(rng))
         return self
 
     def predict(self, answers: Responses) -> Array:

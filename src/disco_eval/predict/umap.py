@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..errors import DiscoError, ValidationError
-from ..numerics.rng import Seed
+from ..numerics.rng import Seed, generator
 from ..responses import Responses
 from ..select.anchors import Anchors
 from .base import Array, Arrays
@@ -40,7 +40,7 @@ class UmapSignatureModel(SignatureModel):
         library = _umap()
         if self._size >= source.n_models - 1:
             raise ValidationError(f"UMAP to {self._size} components needs more than {self._size + 1} source models")
-        draw = np.random.default_rng(rng)
+        draw = generator(rng)
         self._ids, self._graded = anchors.ids, source.probs is None
         order = np.argsort(source.models.ids, kind="stable")  # as in `SignatureModel.fit`
         X = signature(source.pick(models=order, items=anchors.positions), self.parts)

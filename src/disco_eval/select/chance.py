@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ValidationError
-from ..numerics.rng import Seed
+from ..numerics.rng import Seed, generator
 from ..numerics.survey import FEWEST, systematic
 from ..responses import Responses
 from .anchors import Anchors, Array, check_count, random_ranks
@@ -101,7 +101,7 @@ def complete(responses: Responses, chosen: Anchors, n_more: int, rng: Seed = Non
 
     Raises ValidationError where fewer items are left than are to be drawn.
     """
-    for_order, for_start = np.random.default_rng(rng).spawn(2)
+    for_order, for_start = generator(rng).spawn(2)
     share = responses.items.weight / responses.items.weight.sum()
     size = share.copy()
     size[chosen.positions] = 0.0
@@ -133,7 +133,7 @@ class Drawing:
 def draw(responses: Responses, n_anchors: int, rng: Seed, how: Drawing) -> Anchors:
     """Anchors made of systematic samples over difficulty, as many as the price allows."""
     check_count(responses, n_anchors)
-    for_order, for_draws = np.random.default_rng(rng).spawn(2)
+    for_order, for_draws = generator(rng).spawn(2)
     share = responses.items.weight / responses.items.weight.sum()
     if how.price.budget is None and (share > 0).sum() < n_anchors:
         raise ValidationError(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import ValidationError
 from ..numerics.clusters import medoids
-from ..numerics.rng import Seed
+from ..numerics.rng import Seed, generator
 from ..responses import Responses
 from .anchors import Anchors, by_id, check_count
 from .shared import correctness, once, source_irt
@@ -83,5 +83,5 @@ def _clustered(
     items = by_id(responses.items.ids)
     X = once(responses, (how, "embedding"), lambda: np.ascontiguousarray(features()[:, items].T, dtype=np.float32))
     weight = responses.items.weight[items]
-    at, mass = medoids(X, weight, n_anchors, np.random.default_rng(rng), restarts=restarts)
+    at, mass = medoids(X, weight, n_anchors, generator(rng), restarts=restarts)
     return Anchors.of(responses.items, items[at], str(how[0]), weights=mass, criterion=mass / weight.sum())

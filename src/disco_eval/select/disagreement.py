@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ValidationError
-from ..numerics.rng import Seed
+from ..numerics.rng import Seed, generator
 from ..responses import Responses
 from . import passes
 from .anchors import Anchors, by_id, check_count, highest
@@ -90,7 +90,7 @@ def _most(
     lowest: bool,
 ) -> Anchors:
     check_count(responses, n_anchors)
-    for_committee, for_ties = np.random.default_rng(rng).spawn(2)
+    for_committee, for_ties = generator(rng).spawn(2)
     value = disagreement(_committee(responses, committee_size, for_committee), measure)
     chosen = highest(responses, -value if lowest else value, n_anchors, for_ties, stratify=stratify)
     return Anchors.of(responses.items, chosen, measure, criterion=value[chosen])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import ValidationError
-from ..numerics.rng import Seed
+from ..numerics.rng import Seed, generator
 from ..responses import Responses
 from .anchors import Anchors, Array, by_id, check_count
 from .chance import complete, stratified
@@ -54,7 +54,7 @@ def hybrid(responses: Responses, n_anchors: int, rng: Seed = None, *, by_chance:
     check_count(responses, n_anchors)
     if not 0 < by_chance <= 1:
         raise ValidationError(f"by_chance must be above 0 and at most 1, got {by_chance}")
-    for_greedy, for_rest = np.random.default_rng(rng).spawn(2)
+    for_greedy, for_rest = generator(rng).spawn(2)
     n_drawn = max(1, round(by_chance * n_anchors))
     if n_drawn == n_anchors:
         return replace(stratified(responses, n_anchors, for_rest), method="hybrid")
@@ -68,7 +68,7 @@ def greedy(
 ) -> tuple[Array, Array]:
     """Positions of ``n`` items by greedy A-optimal design, and the variance each one explained, both (n,)."""
     price = _price(responses, cost_power, budget)
-    canonical = np.random.default_rng(rng).permutation(by_id(responses.items.ids))  # ties fall by chance
+    canonical = generator(rng).permutation(by_id(responses.items.ids))  # ties fall by chance
     rows = by_id(responses.models.ids)
     X = responses.grades()[rows][:, canonical]
     weight = responses.items.weight[canonical]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ValidationError
-from ..numerics.rng import Seed
+from ..errors import ValidationError, check_kind
+from ..numerics.rng import Seed, generator
 from ..numerics.survey import FEWEST, systematic
 from ..responses import Items, Responses
 from .anchors import Anchors
@@ -53,6 +53,7 @@ class Reserve:
 
     def check(self, more: int) -> None:
         """Refuse a number of further items that cannot be given, or is too small to tell anything."""
+        check_kind("int", more=more)
         if not FEWEST <= more <= len(self):
             raise ValidationError(
                 f"{more} more items were asked for; the condensation keeps {len(self)} in reserve, ask for {FEWEST} "
@@ -62,7 +63,7 @@ class Reserve:
 
 def draw_reserve(responses: Responses, anchors: Anchors, rng: Seed = None, *, times: int = TIMES) -> Reserve | None:
     """Draw ``times`` as many items as there are anchors from the others; None where fewer than 4 are left."""
-    for_order, for_draw, for_turn = np.random.default_rng(rng).spawn(3)
+    for_order, for_draw, for_turn = generator(rng).spawn(3)
     share = responses.items.weight / responses.items.weight.sum()
     size = share.copy()
     size[anchors.positions] = 0.0

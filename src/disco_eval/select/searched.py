@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ValidationError
-from ..numerics.rng import Seed
+from ..numerics.rng import Seed, generator
 from ..responses import Responses
 from ..splits import folds
 from .anchors import Anchors, by_id, check_count, random_ranks
@@ -35,7 +35,7 @@ def best_for_validation(
         raise ValidationError(f"best_for_validation needs at least {_FEWEST} source models, got {responses.n_models}")
     if n_candidates < 1:
         raise ValidationError(f"n_candidates must be at least 1, got {n_candidates}")
-    for_subsets, for_folds = np.random.default_rng(rng).spawn(2)
+    for_subsets, for_folds = generator(rng).spawn(2)
     models, items = by_id(responses.models.ids), by_id(responses.items.ids)
     train, held = next(iter(folds(responses.models.pick(models), n_folds, for_folds, by="none")))
     subsets = np.stack([for_subsets.choice(len(items), n_anchors, replace=False) for _ in range(n_candidates)])
@@ -60,7 +60,7 @@ def every_kth(responses: Responses, n_anchors: int, rng: Seed = None) -> Anchors
     check_count(responses, n_anchors)
     models = by_id(responses.models.ids)
     mean = correctness(responses)[models].mean(axis=0, dtype=np.float64)
-    order = np.lexsort((random_ranks(responses.items.ids, np.random.default_rng(rng)), -mean))
+    order = np.lexsort((random_ranks(responses.items.ids, generator(rng)), -mean))
     at = order[((np.arange(n_anchors) + 0.5) * len(order) / n_anchors).astype(np.int64)]
     return Anchors.of(responses.items, at, "every_kth", criterion=mean[at])
 

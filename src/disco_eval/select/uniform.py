@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..numerics.rng import Seed
+from ..numerics.rng import Seed, generator
 from ..responses import Responses
 from .anchors import Anchors, check_count, highest
 
@@ -19,7 +19,7 @@ def uniform(responses: Responses, n_anchors: int, rng: Seed = None, *, stratify:
     Raises ValidationError for more anchors than items.
     """
     check_count(responses, n_anchors)
-    draw = np.random.default_rng(rng)
+    draw = generator(rng)
     equal = np.zeros(responses.n_items)
     chosen = highest(responses, equal, n_anchors, draw, stratify=stratify)
     chance = np.full(n_anchors, n_anchors / responses.n_items)

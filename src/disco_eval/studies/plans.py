@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,7 +83,7 @@ def split_plans(
     given: str | Split | SplitPlan | Sequence[str | Split | SplitPlan], cutoff: str | None = None
 ) -> list[SplitPlan]:
     """One or several splits as plans; refuses two of one name, and a ``cutoff`` that none of them has a use for."""
-    several = [given] if isinstance(given, str | Split | SplitPlan) else list(given)
+    several = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     if cutoff is not None and not {"chronological", "bootstrap"} & {s for s in several if isinstance(s, str)}:
         raise DiscoError(f"a cutoff ({cutoff}) is for the splits chronological and bootstrap, and neither is asked for")
     plans = [split_plan(s, cutoff) for s in several]

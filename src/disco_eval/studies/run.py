@@ -12,16 +12,15 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from .. import __version__
-from ..errors import DiscoError, FormatError, ValidationError, some
+from ..errors import DiscoError, FormatError, ValidationError, check_kind, some
 from ..files import checksum_of, new_file, only_local, tidy_inside
-from ..numerics.rng import Seed
+from ..numerics.rng import Seed, generator
 from ..resources import Here, limited, memory_bound, workers
-from ..responses import Responses
+from ..responses import Responses, check_responses
 from ..splits import Split
 from .cells import (
     Scene,
@@ -108,6 +107,7 @@ def study(
     counts = list(n_anchors) if isinstance(n_anchors, Iterable) else [n_anchors]
     if not all(isinstance(n, Integral) and not isinstance(n, bool) for n in counts):
         raise ValidationError(f"numbers of anchors are whole numbers, got {n_anchors!r}")
+    check_kind("int", runs=runs, jobs=jobs)
     counts = [int(n) for n in counts]
     if runs < 1 or jobs < 1 or not counts or min(counts) < 1 or not chosen:
         raise ValidationError(
@@ -117,7 +117,9 @@ def study(
     named = responses if isinstance(responses, Mapping) else {benchmark: responses}
     if not all(isinstance(name, str) for name in named):
         raise ValidationError(f"benchmarks are called by text, got {some(map(repr, named))}")
-    root = int(np.random.default_rng(rng).integers(2**62))
+    for given in named.values():
+        check_responses(given, "study")
+    root = int(generator(rng).integers(2**62))
     scenes = [s for name, r in named.items() for plan in plans for s in scenes_of(name, r, plan, runs, root)]
     record = _record(scenes, chosen, plans, counts, runs, root)
     if out is not None and not overwrite:
