@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from .axes import Array, Items, Models, Selection, positions_of, read_only
-from .checks import check_grades, check_probabilities, graded, match, real, short
+from .checks import SUM_TOLERANCE, check_grades, check_probabilities, graded, match, real, short
 from .errors import ValidationError
 from .resources import block_bytes, need
 
@@ -124,7 +124,8 @@ class Responses:
         """Responses from unnormalised log-likelihoods of the choices (what lm-evaluation-harness records).
 
         Probabilities are the softmax over the item's own choices; entries beyond ``items.n_choices`` are ignored,
-        whatever pads them. ``-inf`` is a probability of 0; NaN, or an item with nothing but ``-inf``, is refused.
+        whatever pads them. ``-inf`` is a probability of 0; NaN, or an item with nothing but ``-inf``, is refused; so
+        are numbers that are probabilities already.
         """
         x = np.array(loglikelihoods, dtype=np.float64)
         if x.ndim != 3:
@@ -140,6 +141,11 @@ class Responses:
             raise ValidationError(
                 f"log-likelihoods of model '{models.ids[m]}', item '{items.ids[i]}' are {short(x[m, i])}, "
                 f"expected numbers, at least one of them finite ({bad.sum()} such rows)"
+            )
+        if _are_probabilities(x):
+            raise ValidationError(
+                "the log-likelihoods given are probabilities: none is below 0 and those of every item sum to 1; give "
+                "them as probs (a column 'prob', an array 'probs')"
             )
         np.exp(x - top, out=x)
         x /= x.sum(axis=2, keepdims=True)
@@ -365,6 +371,15 @@ class Responses:
 def _steps(n: int, step: int) -> Iterator[slice]:
     for first in range(0, n, max(1, step)):
         yield slice(first, min(first + max(1, step), n))
+
+
+def _are_probabilities(x: Array) -> bool:
+    """Whether numbers (n_models, n_items, n_choices), -inf for absent choices, are probabilities, not their logs."""
+    for one in x:
+        p = np.where(np.isneginf(one), 0.0, one)
+        if p.min(initial=0.0) < 0 or (np.abs(p.sum(axis=1) - 1) > SUM_TOLERANCE).any():
+            return False
+    return x.size > 0
 
 
 def check_responses(given: object, who: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -154,6 +155,7 @@ def condense(
 
 def _read(stores: list[str], sources: Path | None, cost: str | None) -> tuple[Responses, str]:
     """The source models' answers, of one benchmark or of several together, and what to call it."""
+    from ..doubts import doubts
     from ..io import open_answers
     from ..io.table import SUFFIXES
     from ..joining import together
@@ -172,6 +174,8 @@ def _read(stores: list[str], sources: Path | None, cost: str | None) -> tuple[Re
     parts = {name: one(store) for name, store in zip(names, stores, strict=True)}
     responses = parts[names[0]] if len(parts) == 1 else together(parts)
     _tell_left_out(parts, responses)
+    for sentence in chain.from_iterable(map(doubts, parts.values())):
+        say(sentence)
     if sources is not None:
         whose = " and ".join(f"'{store}'" for store in stores)
         responses = responses.pick(models=responses.models.positions(read_names(sources), whose))

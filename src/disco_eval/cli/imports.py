@@ -245,9 +245,17 @@ def _import(
             }
         )
         return
+    _doubt(r)
     there = f", {len(done.present)} were there already" if done.present else ""
     print(f"{out}: {len(done.added)} models added{there}; now {r!r}")
     print(_next(out, r))
+
+
+def _doubt(responses: Responses) -> None:
+    from ..doubts import doubts
+
+    for sentence in doubts(responses):
+        say(sentence)
 
 
 def _next(out: Path, r: Responses) -> str:
@@ -278,6 +286,7 @@ def _write(
     if as_json:
         print_json({"out": str(out), "n_models": responses.n_models, "n_items": responses.n_items})
     else:
+        _doubt(responses)
         print(f"{out}: {responses!r}")
         print(_next(out, responses))
 

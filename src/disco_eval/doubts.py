@@ -1,0 +1,58 @@
+"""What is allowed, but looks like a mistake in the answers that came in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .responses import Responses
+
+ENOUGH = 100  # answers, from which on a share of them says something
+SAMPLE = (5, 2000)  # models and items that are looked at
+FAR_BELOW = 0.8  # of what guessing would get
+UNRELATED = 0.1  # correlation of grades with whether the label is the most probable choice
+
+
+def doubts(responses: Responses) -> list[str]:
+    """Sentences about labels and choices that hardly fit: reads few models, and of these at most 2,000 items."""
+    if responses.probs is None or responses.items.label is None:
+        return []
+    some = responses.pick(models=_spread(responses.n_models, SAMPLE[0]), items=_spread(responses.n_items, SAMPLE[1]))
+    if some.n_models * some.n_items < ENOUGH:
+        return []
+    found = [_below_guessing(some), _unrelated(some)]
+    return [sentence for sentence in found if sentence]
+
+
+def _spread(n: int, most: int) -> NDArray[Any]:
+    """Positions at even steps, ``most`` of them at most."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+
+
+def _below_guessing(r: Responses) -> str:
+    """Models that all do worse than guessing: as when labels or choices are in another order."""
+    guessing, best = float((1 / r.items.n_choices).mean()), float(r.grades().mean(axis=1).max())
+    noise = np.sqrt(guessing * (1 - guessing) / r.n_items)
+    if best >= min(FAR_BELOW * guessing, guessing - 3 * noise):
+        return ""
+    return (
+        f"All of {r.n_models} models looked at get fewer right ({100 * best:.1f} % at best) than guessing would "
+        f"({100 * guessing:.1f} %): are the labels, or the choices, in another order?"
+    )
+
+
+def _unrelated(r: Responses) -> str:
+    """Grades that have nothing to do with which choice is the most probable."""
+    chosen = np.asarray(r.outcomes()).argmax(axis=2) == r.items.label
+    right = r.grades() > 0.5
+    if chosen.std() == 0 or right.std() == 0:
+        return ""
+    related = float(np.corrcoef(chosen.ravel(), right.ravel())[0, 1])
+    if related >= UNRELATED:
+        return ""
+    return (
+        "Answers graded right have the label as the most probable choice hardly more often than those graded wrong "
+        f"(correlation {related:.2f}): do labels, choices and grades belong together?"
+    )
