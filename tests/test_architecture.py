@@ -10,8 +10,8 @@ import disco_eval
 
 SRC = Path(disco_eval.__file__).parent
 LAYERS = [
-    ["errors"], ["files", "hub", "resources"], ["numerics"], ["axes"], ["checks"], ["responses"], ["layout", "doubts"], ["store"],
-    ["appending", "joining"], ["io", "splits"], ["select"], ["predict"], ["recipe"], ["relatives"],
+    ["errors"], ["files", "hub", "resources"], ["numerics"], ["axes"], ["checks"], ["responses"], ["layout", "doubts"],
+    ["store"], ["appending", "joining"], ["io", "splits"], ["select"], ["predict"], ["recipe"], ["relatives"],
     ["calibration", "estimates", "topup"], ["condensation"], ["condensing"], ["card", "comparison", "older"],
     ["artifact"], ["studies"], ["integrity"], ["harness"], ["report"], ["cli"], ["__main__"],
 ]  # fmt: skip

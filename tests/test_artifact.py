@@ -112,6 +112,31 @@ def test_descriptions_are_audited(saved, changes, message):
         load(saved)
 
 
+def test_anchors_cannot_weigh_more_than_all_items(saved):
+    about = json.loads((saved / JSON).read_text())
+    least = float(load(saved).items.weight.sum())
+    rewritten(saved, total_weight=least)  # all of it would be anchors
+    load(saved)
+    for total in (0.99 * least, 0.0, -1.0, float("inf")):
+        rewritten(saved, total_weight=total)
+        with pytest.raises(FormatError, match="total_weight="):
+            load(saved)
+    rewritten(saved, total_weight=about["total_weight"])
+    load(saved)
+
+
+def test_what_random_items_the_errors_are_held_against_is_audited(saved):
+    checked = json.loads((saved / JSON).read_text())["validation"]
+    assert checked["direct_items"] == 12
+    for n in (0.5, -3.0, float("inf"), "12", 1e13):
+        rewritten(saved, validation={**checked, "direct_items": n})
+        with pytest.raises(FormatError, match="direct_items="):
+            load(saved)
+    del checked["direct_items"]
+    rewritten(saved, validation=checked)
+    assert load(saved).validation.against(12) == "as many random items"
+
+
 def test_something_else_is_refused(tmp_path):
     with pytest.raises(FormatError, match="is not a condensation"):
         load(tmp_path / "nothing")

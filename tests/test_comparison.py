@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, condense
+from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, comparison, condense
 from disco_eval.artifact import load
 from disco_eval.cli.compare import _next
-from disco_eval.comparison import Comparison, _calibrate, _more_items, _Said, compare
+from disco_eval.comparison import Comparison, _by_anchors, _calibrate, _more_items, _Said, compare
 from disco_eval.io import write_npz
+from disco_eval.recipe import assess
 from tests.cli.test_cli import disco
 from tests.conftest import population
 
@@ -379,6 +380,36 @@ def test_a_pair_that_is_unlike_all_is_known_where_all_items_are(all_known):
     assert compare(c, baseline, best).unlike
     found = compare(c, baseline, best, more=len(c.reserve))
     assert not found.unlike
+
+
+@pytest.mark.parametrize(("by_survey", "unseen"), [(0.0, 0.7), (0.7, 0.0)])
+def test_the_survey_s_interval_comes_in_by_the_larger_of_two_reasons(small, monkeypatch, by_survey, unseen):
+    """That an estimate is the survey's, and that the anchors cannot tell whether a model is like the sources."""
+    r = population(40, 120)
+    one, other = small.answers(r.pick(models=[1])), small.answers(r.pick(models=[2]))
+    monkeypatch.setattr(comparison, "_as_survey", lambda *args: (0.0, 0.2, 0.0))
+    pairs = _by_anchors(small, one, other, 0.9)
+    monkeypatch.setattr(comparison, "_as_survey", lambda *args: (by_survey, 0.2, unseen))
+    found = _by_anchors(small, one, other, 0.9)
+    estimated = np.diff([assess(small.score_model, a).score[0] for a in (one, other)])[0]
+    of_pairs = pairs.half**2 - (estimated - pairs.difference) ** 2
+    expected = np.sqrt(of_pairs + (estimated - found.difference) ** 2 + (0.7 * 0.2) ** 2)
+    assert found.half == pytest.approx(expected)
+
+
+def test_a_drop_at_the_very_margin_is_decided_by_the_whole_benchmark_alone(small):
+    r = population(40, 120)
+    one, other = r.pick(models=[2]), r.pick(models=[1])
+    drop = compare(small, one, other).difference
+    if drop > 0:
+        one, other, drop = other, one, -drop
+    at = compare(small, one, other, margin=-drop)
+    assert (at.more_items, at.all_items) == (80, True)
+    assert at.needed == "only the whole benchmark would decide"
+    near = compare(small, one, other, margin=-drop + 0.9 * (at.high - at.low) / 2)
+    assert near.verdict == "undecided"
+    assert 0 < near.more_items < 80
+    assert not near.all_items
 
 
 def test_where_only_the_whole_benchmark_would_decide_it_is_said():

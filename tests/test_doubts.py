@@ -50,6 +50,15 @@ def test_choices_in_another_order_are_doubted():
     assert "than guessing would (25.0 %)" in said
 
 
+@pytest.mark.parametrize(("right", "doubted"), [(15, False), (11, True)])
+def test_bad_luck_is_not_doubted(right, doubted):
+    """Of a hundred items guessed, 25 are right, give or take 4.3."""
+    label = np.arange(100) % 4
+    x = np.full((1, 100, 4), -2.0)
+    x[0, np.arange(100), np.where(np.arange(100) < right, label, (label + 1) % 4)] = -1.0
+    assert bool(doubts(made(x, label))) is doubted
+
+
 def test_grades_that_have_nothing_to_do_with_choices_are_doubted():
     x, label = answers()
     correct = (x.argmax(2) == label).astype(float)

@@ -211,3 +211,14 @@ def test_the_quantile_is_in_claimed_errors():
     rng = np.random.default_rng(0)
     error, scale = rng.normal(size=50), rng.uniform(0.5, 2, 50)
     assert Relatives(error, scale, scale, *NO_SUBTASKS).quantile(0.9) == symmetric_quantile(error / scale, 0.9)
+
+
+def test_distances_that_rounding_moves_are_equal():
+    """Copies are 0 apart, or what the root of a last bit is: which of both is chance."""
+    none = np.zeros(0)
+    known = np.repeat([0.0, 1e-8, 0.5], 10)
+    relatives = Relatives(np.zeros(30), np.ones(30), known, none, none)
+    away = np.repeat([2e-8, 0.5], 15)
+    likely = relatives.likely(np.array([0.0, 3e-8, 1e-3]), away)
+    assert likely[0] == likely[1]
+    assert likely[2] != likely[1]

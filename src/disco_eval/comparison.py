@@ -168,6 +168,7 @@ def compare(
     difference, half = float(np.clip(said.difference, fewest, most_apart)), said.half
     low, high = max(fewest, difference - half), min(most_apart, difference + half)
     verdict = _verdict(low, high, margin)
+    said = replace(said, difference=difference)
     more_items = _more_items(said, len(condensation.anchors), more, n_left, margin) if verdict == "undecided" else 0
     return Comparison(
         baseline=str(one.models.ids[0]),

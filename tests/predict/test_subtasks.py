@@ -559,3 +559,23 @@ def test_what_is_known_of_a_subtask_bounds_its_estimate():
             values = np.array([e.subtasks[k].score for e in found])
             assert (values >= right / size - 1e-9).all()
             assert (values <= (right + size - of.sum()) / size + 1e-9).all()
+
+
+def test_the_level_sets_how_much_of_what_is_worse_than_usual_subtasks_are_told():
+    """Where subtasks themselves are known without error, their widths are those of a normal distribution."""
+    r = leaderboard()
+    order = np.argsort(r.scores())
+    small = condense(r.pick(models=order[:50]), 60, rng=0, curve=False, relatives=False)
+    v, model = small.validation, small.subtask_model
+    sure = replace(v, subtask_error=np.zeros_like(v.subtask_error))
+    small = replace(small, validation=sure, subtask_model=replace(model, noise=np.zeros_like(model.noise)))
+    best = r.pick(models=order[-3:])
+    narrow, wide = (
+        np.array([[(s.score - s.low, s.high - s.score) for s in e.subtasks] for e in small.estimate(best, level)])
+        for level in (0.5, 0.9)
+    )
+    outside = narrow > 1e-3
+    assert outside.any()
+    free = outside & (wide > 1.5 * narrow)  # ends that what was answered does not bound
+    assert free.any()
+    np.testing.assert_allclose((wide / narrow)[free].max(), 1.6448536 / 0.6744898, rtol=0.02)

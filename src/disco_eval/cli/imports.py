@@ -312,13 +312,13 @@ def _added(responses: Responses, out: Path, overwrite: bool, float16: bool) -> R
     new = ~np.isin(responses.models.ids, there.models.ids)
     if n := int((~new).sum()):
         say(f"{n} models are in '{out}' already and are skipped: {some(responses.models.ids[~new])}")
-        _tell_changed(responses.pick(models=np.flatnonzero(~new)), there, out)
+        _tell_changed(responses.pick(models=np.flatnonzero(~new)), there)
     if new.any():
         append_models(responses.pick(models=np.flatnonzero(new)), out)
     return open_responses(out)
 
 
-def _tell_changed(skipped: Responses, there: Responses, out: Path) -> None:
+def _tell_changed(skipped: Responses, there: Responses) -> None:
     """Say which of the models that are in the store already answer otherwise now."""
     import numpy as np
 
