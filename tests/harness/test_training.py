@@ -54,6 +54,11 @@ def test_a_checkpoint_is_complete_once_nothing_changed_for_a_while(bare):
     assert looked_at(bare) == ["checkpoint-20"]
 
 
+def test_a_checkpoint_without_a_number_comes_after_those_with_one(bare):
+    shutil.copytree(bare / "checkpoint-5", bare / "final")
+    assert looked_at(bare) == ["checkpoint-5", "checkpoint-20", "checkpoint-100", "final"]
+
+
 def test_a_file_that_vanishes_while_looking_makes_a_checkpoint_incomplete(bare, monkeypatch):
     """A trainer that takes an old checkpoint away does so between a look at its files and one at their times."""
     original = Path.is_file
@@ -88,9 +93,10 @@ def test_each_checkpoint_is_estimated_once(toy, checkpoints):
     assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     first = table(checkpoints)
     shutil.copytree(toy / "models" / "m08", checkpoints / "checkpoint-3000")
+    shutil.copytree(toy / "models" / "m07", checkpoints / "final")
     watch(toy, checkpoints)
     assert table(checkpoints)[:3] == first  # times included: they were not run again
-    assert [r["step"] for r in table(checkpoints)] == ["30", "200", "1000", "3000"]
+    assert [r["step"] for r in table(checkpoints)] == ["30", "200", "1000", "3000", "3001"]
     full = run(DISCO, "estimate", "toy-18", "toy.zarr", "--json", cwd=toy)
     expected = {e["model"].rpartition("/")[2]: e["score"] for e in json.loads(full.stdout)["estimates"]}
     assert float(table(checkpoints)[0]["score"]) == pytest.approx(expected["m11"], abs=1e-5)

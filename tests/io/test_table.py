@@ -94,7 +94,10 @@ def test_booleans_are_grades(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("model,item,score\na,x,1\na,y,1\nb,x,1\n", "model 'b', item 'y' is missing .1 of 4 cells"),
+        (
+            "model,item,score\na,x,1\na,y,1\nb,x,1\n",
+            "model 'b', item 'y' is missing .1 of 4 cells.*drops 1 of 2 models, .* 1 of 2 items",
+        ),
         ("model,item,score\na,x,1\na,x,0\n", "model 'a', item 'x' is there 2 times"),
         ("model,item,score\na,x,1\na,y,\n", "score of model 'a', item 'y' is None, expected a number"),
         ("model,item,score\na,x,1\na,y,oops\n", "score of model 'a', item 'y' is 'oops'"),

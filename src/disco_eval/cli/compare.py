@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 def compare(
     condensation: Annotated[Path, typer.Argument(help="A folder that 'disco condense' wrote.", metavar="DIR")],
-    baseline: Annotated[Path, typer.Argument(help="Answers of the baseline: a store, an npz or a table.")],
+    baseline: Annotated[
+        Path, typer.Argument(help="Answers of the baseline: a store, an npz, a table or a folder of lm_eval.")
+    ],
     candidate: Annotated[Path, typer.Argument(help="Answers of the candidate; may be the same file.")],
     baseline_model: Annotated[
         str | None, typer.Option("--baseline-model", help="Which model of the file, where it holds several.")

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def estimate(
     condensation: Annotated[Path, typer.Argument(help="A folder that 'disco condense' wrote.", metavar="DIR")],
     answers: Annotated[
-        list[Path], typer.Argument(help="Answers to at least the anchors: stores, npz files or tables.")
+        list[Path],
+        typer.Argument(
+            help="Answers to at least the anchors: stores, npz files, tables, or folders that lm_eval wrote."
+        ),
     ],
     models: Annotated[
         Path | None, typer.Option("--models", help="File of the models to estimate, one id a line; all by default.")

@@ -84,7 +84,7 @@ def _check_same(folder: Path, c: Condensation, level: float, more: int) -> None:
         return
     made, now = before.get("condensation") or {}, summary(c)
     told: dict[str, tuple[Any, Any]] = {
-        "condensation": ({key: made.get(key) for key in now}, now),
+        "condensation": (made and {key: made.get(key, now[key]) for key in now}, now),
         "level": (before.get("level"), level),
         "number of further items": (before.get("more", 0), more),
     }

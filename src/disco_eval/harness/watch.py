@@ -23,7 +23,7 @@ _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 @dataclass(frozen=True)
 class Point:
-    """One checkpoint on the learning curve; ``step`` is the last number in its name, or its place in line."""
+    """One checkpoint on the learning curve; ``step`` is the last number in its name, or without one the next."""
 
     checkpoint: str
     step: int
@@ -68,7 +68,8 @@ class Watch:
         """
         done = {p.checkpoint for p in self.points()}
         folders = [p for p in self.checkpoints.iterdir() if p.is_dir() and p.name not in done]
-        return sorted((p for p in folders if _complete(p, self.settle_s)), key=lambda p: (_step(p.name, 0), p.name))
+        ready = ((_step(p.name), p) for p in folders if _complete(p, self.settle_s))
+        return [p for _, p in sorted(ready, key=lambda own: (own[0] is None, own[0] or 0, own[1].name))]
 
     def estimate_waiting(self, failed: Callable[[Path, DiscoError], None]) -> Iterator[Point]:
         """Estimate every waiting checkpoint; each is in the table before the next begins."""
@@ -89,7 +90,9 @@ class Watch:
                 failed(checkpoint, e)
                 continue
             before = self.points()
-            step = _step(checkpoint.name, len(before))
+            step = _step(checkpoint.name)
+            if step is None:  # such as "final"
+                step = max((p.step for p in before), default=-1) + 1
             point = Point.of(checkpoint.name, step, estimate, time.perf_counter() - started)
             write_points([*before, point], self.out / TABLE)
             yield point
@@ -129,6 +132,6 @@ def _complete(folder: Path, settle_s: float) -> bool:
     return weights and (folder / "config.json").is_file() and time.time() - latest >= settle_s
 
 
-def _step(name: str, otherwise: int) -> int:
+def _step(name: str) -> int | None:
     numbers = re.findall(r"\d+", name)
-    return int(numbers[-1]) if numbers else otherwise
+    return int(numbers[-1]) if numbers else None

@@ -277,7 +277,8 @@ def _number(frame: pl.DataFrame, name: str, path: str) -> pl.Series:
 def _graded(frame: pl.DataFrame, value: str, path: str) -> Responses:
     models, items = _names(frame, "model"), _names(frame, "item")
     m, i = _codes(frame["model"], models), _codes(frame["item"], items)
-    _complete(m * len(items) + i, len(models) * len(items), lambda k: _cell(models, items, k), path)
+    cells = m * len(items) + i
+    _complete(cells, len(models), np.arange(len(items) + 1), lambda k: _cell(models, items, k), path)
     grades = np.empty((len(models), len(items)), np.float32)
     grades[m, i] = single(frame[value].to_numpy())
     return Responses.from_correct(_about_models(frame, models), _about_items(frame, items, path), grades)
@@ -304,7 +305,7 @@ def _chosen(frame: pl.DataFrame, value: str, path: str) -> Responses:
         item = int(np.searchsorted(start, k % width, side="right")) - 1
         return f"{_cell(models, items, k // width * len(items) + item)}, choice {k % width - start[item] + 1}"
 
-    _complete(m * width + start[i] + c, len(models) * width, cell, path)
+    _complete(m * width + start[i] + c, len(models), start, cell, path)
     table = np.full((len(models), len(items), int(n_choices.max())), 0.0 if value == "prob" else -np.inf, np.float32)
     table[m, i, c] = single(frame[value].to_numpy())
     about = _about_items(frame, items, path, n_choices=n_choices, label=_labels(frame, items, path))
@@ -340,8 +341,8 @@ def _labels(frame: pl.DataFrame, items: list[str], path: str) -> Array:
     return np.array([found[item][0] for item in items], dtype=np.int64)
 
 
-def _complete(cell: Array, n_cells: int, name: Any, path: str) -> None:
-    count = np.bincount(cell, minlength=n_cells)
+def _complete(cell: Array, n_models: int, start: Array, name: Any, path: str) -> None:
+    count = np.bincount(cell, minlength=n_models * (width := int(start[-1])))
     twice, missing = np.flatnonzero(count > 1), np.flatnonzero(count == 0)
     if len(twice):
         raise ValidationError(
@@ -349,9 +350,11 @@ def _complete(cell: Array, n_cells: int, name: Any, path: str) -> None:
             "item was answered several times, give the mean"
         )
     if len(missing):
+        models, items = np.unique(missing // width), np.unique(np.searchsorted(start, missing % width, side="right"))
         raise ValidationError(
-            f"'{path}': {name(int(missing[0]))} is missing ({len(missing)} of {n_cells} cells). Every model must "
-            "answer every item; 'disco import table --leave-out models' (or items) drops those that are incomplete."
+            f"'{path}': {name(int(missing[0]))} is missing ({len(missing)} of {len(count)} cells). Every model must "
+            f"answer every item; 'disco import table --leave-out models' drops {len(models)} of {n_models} models, "
+            f"--leave-out items {len(items)} of {len(start) - 1} items."
         )
 
 
