@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from disco_eval import Anchors, Responses, ValidationError
+from disco_eval import Anchors, Items, Responses, ValidationError
 from disco_eval.select import jsd, pds, uniform
 from disco_eval.select.disagreement import disagreement
 from tests import oracles
@@ -72,16 +72,51 @@ def test_stratified_by_disagreement_within_each_subtask():
 
 
 def test_a_small_subtask_leaves_its_share_to_the_others():
-    items = [f"i{k}" for k in range(30)]
-    from disco_eval import Items
+    r = Responses.from_correct(["a", "b"], Items(range(30), subtask=["s"] * 2 + ["t"] * 28), np.zeros((2, 30)))
+    of = r.items.subtask[pds(r, 20, rng=0, stratify=True).positions]
+    assert ((of == "s").sum(), (of == "t").sum()) == (2, 18)
 
-    r = Responses.from_correct(["a", "b"], Items(items, subtask=["s"] * 2 + ["t"] * 28), np.zeros((2, 30)))
-    counts = dict(
-        zip(
-            *np.unique(r.items.subtask[uniform(r, 20, rng=0, stratify=True).positions], return_counts=True), strict=True
-        )
-    )
-    assert counts == {"s": 2, "t": 18}
+
+def unequal(weigh_subtasks):
+    """Subtasks of 300, 60 and 6 items, which count as much as their items, or all alike."""
+    size = np.array([300, 60, 6])
+    of = np.repeat(np.arange(3), size)
+    weight = 1 / size[of] if weigh_subtasks else None
+    right = np.random.default_rng(0).random((20, 366)) < np.array([0.8, 0.5, 0.1])[of]
+    items = Items([f"i{j}" for j in range(366)], subtask=[f"s{k}" for k in of], weight=weight)
+    return Responses.from_correct([f"m{i}" for i in range(20)], items, right)
+
+
+@pytest.mark.parametrize(("weigh_subtasks", "least"), [(False, [49, 9, 0]), (True, [26, 26, 6])])
+def test_random_items_come_from_subtasks_as_these_count(weigh_subtasks, least):
+    """Of 60: in proportion, within one; a subtask that counts a third but has six items gives all of them."""
+    r = unequal(weigh_subtasks)
+    counts, off = [], []
+    for seed in range(300):
+        a = uniform(r, 60, rng=seed, stratify=True)
+        assert len(set(a.positions.tolist())) == 60
+        counts.append(np.unique(r.items.subtask[a.positions], return_counts=True)[1].tolist())
+        off.append((r.grades(a.positions) @ a.weights / a.weights.sum() - r.scores()).mean())
+    counts = np.array([c + [0] * (3 - len(c)) for c in counts])
+    assert (counts.min(axis=0) >= least).all()
+    assert (counts.max(axis=0) <= np.array(least) + 2).all()
+    assert abs(np.mean(off)) < 4 * np.std(off) / np.sqrt(300)
+    if not weigh_subtasks:
+        plain = [(r.grades(uniform(r, 60, rng=s).positions).mean(axis=1) - r.scores()).mean() for s in range(300)]
+        assert np.std(off) < 0.95 * np.std(plain)
+
+
+def test_random_items_of_subtasks_do_not_depend_on_order_and_are_refused_where_too_few_count():
+    r = unequal(False)
+    turned = r.pick(items=np.random.default_rng(1).permutation(366))
+    one, two = (uniform(x, 40, rng=3, stratify=True) for x in (r, turned))
+    assert sorted(one.ids) == sorted(two.ids)
+    of = r.items.subtask
+    items = Items(r.items.ids, subtask=of, weight=(of == "s2").astype(float))
+    some = Responses.from_correct(r.models, items, r.correct)
+    assert set(of[uniform(some, 6, rng=0, stratify=True).positions]) == {"s2"}
+    with pytest.raises(ValidationError, match="only 6 items of the benchmark have a weight above 0"):
+        uniform(some, 7, rng=0, stratify=True)
 
 
 def test_uniform_is_uniform():

@@ -205,7 +205,7 @@ def describe(method: Method) -> str:
 
 _SAME: dict[str, tuple[str, Options]] = {
     "random": ("uniform", {"stratify": True})
-}  # the paper's Random takes equal numbers from every subtask
+}  # the paper's Random is spread over subtasks
 
 
 def _registry() -> dict[str, Method]:
