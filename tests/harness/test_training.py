@@ -128,8 +128,16 @@ def test_a_curve_keeps_one_level_and_one_condensation(toy, checkpoints):
     line = watch(toy, checkpoints, "--level", 95, status=2).stderr.splitlines()[-1]
     assert "level must lie between 0 and 1" in line
     assert table(checkpoints) == before
+    about = checkpoints.parent / "curve" / "about.json"
+    record = json.loads(about.read_text())
+    del record["condensation"]["against"]  # as an older version wrote it
+    about.write_text(json.dumps(record))
     watch(toy, checkpoints)
     assert len(table(checkpoints)) == 4
+    record["condensation"]["seed"] = 77
+    about.write_text(json.dumps(record))
+    shutil.copytree(toy / "models" / "m07", checkpoints / "checkpoint-4000")
+    assert "made with another condensation" in watch(toy, checkpoints, status=2).stderr
     page = (checkpoints.parent / "curve" / "report.html").read_text()
     assert "estimated from 18 items each" in page
 
