@@ -36,6 +36,11 @@ def test_condense_refuses_arguments(given, message):
         condense(R, 12, **given)
 
 
+def test_there_is_no_most_of_anchors_but_the_items():
+    with pytest.raises(ValidationError, match="10000000 anchors were asked for, but"):
+        condense(R, 10_000_000)
+
+
 def test_what_are_no_responses_is_said_to_be_none(small):
     for call in (
         lambda: condense("mmlu.zarr", 12),

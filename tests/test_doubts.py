@@ -37,6 +37,10 @@ def test_answers_that_fit_raise_no_doubts():
     assert doubts(made(x, label, (normalised.argmax(2) == label).astype(float))) == []
     assert doubts(made(*answers(strength=0.0))) == []  # guessing is no mistake
     assert doubts(made(*answers(n_models=2, n_items=20, strength=-3.0))) == []  # too few to tell
+    one = Items([f"i{j}" for j in range(300)], label=np.zeros(300, int), n_choices=np.ones(300, int))
+    sure = np.zeros((5, 300, 1))
+    wrong = np.random.default_rng(0).random((5, 300)) < 0.3
+    assert doubts(Responses.from_loglikelihoods([f"m{i}" for i in range(5)], one, sure, correct=wrong)) == []
     right = Responses.from_correct(["a"], [f"i{j}" for j in range(300)], np.zeros((1, 300)))
     assert doubts(right) == []  # without choices there is nothing to mistake
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from .responses import Responses
 
@@ -16,19 +13,16 @@ UNRELATED = 0.1  # correlation of grades with whether the label is the most prob
 
 
 def doubts(responses: Responses) -> list[str]:
-    """Sentences about labels and choices that hardly fit: reads few models, and of these at most 2,000 items."""
+    """Sentences about labels and choices that hardly fit: reads a few models' answers to the first 2,000 items."""
     if responses.probs is None or responses.items.label is None:
         return []
-    some = responses.pick(models=_spread(responses.n_models, SAMPLE[0]), items=_spread(responses.n_items, SAMPLE[1]))
+    models = np.unique(np.linspace(0, responses.n_models - 1, SAMPLE[0]).round().astype(np.int64))
+    first = np.arange(min(responses.n_items, SAMPLE[1]))  # neighbours, which a store keeps together
+    some = responses.pick(models=models, items=first[responses.items.n_choices[first] > 1])
     if some.n_models * some.n_items < ENOUGH:
         return []
     found = [_below_guessing(some), _unrelated(some)]
     return [sentence for sentence in found if sentence]
-
-
-def _spread(n: int, most: int) -> NDArray[Any]:
-    """Positions at even steps, ``most`` of them at most."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
 
 
 def _below_guessing(r: Responses) -> str:

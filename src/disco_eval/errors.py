@@ -69,9 +69,10 @@ def check_options(what: str, options: Mapping[str, object], methods: Sequence[Ca
 
 
 def check_kind(kind: str, **values: object) -> None:
-    """Refuse values, by their names, that are not of a kind: ``"int"``, ``"float"`` or ``"bool"``."""
+    """Refuse values, by their names, that are not of a kind: ``"int"``, of any size, or ``"bool"``."""
     for name, value in values.items():
-        if needed := _needed(kind, value):
+        large = isinstance(value, Integral) and not isinstance(value, bool) and value > _MOST
+        if (needed := _needed(kind, value)) and not large:
             raise ValidationError(f"{name} must be {needed}, got {value!r}")
 
 
