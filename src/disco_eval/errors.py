@@ -71,12 +71,11 @@ def check_options(what: str, options: Mapping[str, object], methods: Sequence[Ca
 def check_kind(kind: str, **values: object) -> None:
     """Refuse values, by their names, that are not of a kind: ``"int"``, of any size, or ``"bool"``."""
     for name, value in values.items():
-        large = isinstance(value, Integral) and not isinstance(value, bool) and value > _MOST
-        if (needed := _needed(kind, value)) and not large:
+        if needed := _needed(kind, value, most=math.inf):
             raise ValidationError(f"{name} must be {needed}, got {value!r}")
 
 
-def _needed(kind: str, value: object) -> str:
+def _needed(kind: str, value: object, most: float = _MOST) -> str:
     """What an option of this kind must be, where the value is not that; else nothing."""
     if kind == "bool":
         return "" if isinstance(value, Hashable) and value in (True, False) else "true or false"
@@ -87,7 +86,7 @@ def _needed(kind: str, value: object) -> str:
     if kind == "int":
         if isinstance(value, bool) or not isinstance(value, Integral):
             return "a whole number"
-        return "" if value <= _MOST else f"a whole number up to {_MOST:,}"
+        return "" if value <= most else f"a whole number up to {most:,}"
     return ""
 
 
