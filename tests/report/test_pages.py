@@ -56,7 +56,13 @@ def test_the_command_of_a_report_makes_it_again_where_a_budget_was_given(tmp_pat
     disco("condense", "a.npz", "--out", "first", "--anchors", "60", *budget, cwd=tmp_path)
     first = load(tmp_path / "first")
     assert len(first.anchors) < 60
-    words = shlex.split(condensed.condensation_page(first, "second").command)
+    page, paid, v = condensed.condensation_page(first, "second"), first.provenance["cost"], first.validation
+    facts = {fact.question: fact.words for fact in page.facts}
+    less = 100 * (1 - paid["anchors"] / paid["all"])
+    assert facts["What does it cost?"].startswith(f"for each model: {less:.0f} % less by what items cost, once")
+    assert f"{v.direct_items:.0f} random items, which cost as much: {100 * v.direct_mae:.2f}" in facts["How far off?"]
+    assert page.lead.endswith(f"{v.direct_items:.0f} random items, which cost as much.")
+    words = shlex.split(page.command)
     disco(*(("a.npz" if word == "ANSWERS" else word) for word in words[1:]), "--no-curve", cwd=tmp_path)
     assert load(tmp_path / "second").anchors.ids.tolist() == first.anchors.ids.tolist()
 

@@ -102,4 +102,6 @@ def _show(value: Any) -> str:
         return ", ".join(f"{k} {_show(v)}" for k, v in value.items())
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return str(value)

@@ -264,8 +264,10 @@ def cost_fact(about: dict[str, Any], more: int = 0) -> Fact:
     n_items, asked = about.get("n_items"), about["n_anchors"] + more
     if not n_items:
         return Fact("What does it cost?", f"{asked:,} items", "for each model.")
-    share = 100 * (1 - asked / n_items)
-    words = f"for each model: {share:.0f} % less work, once {about['n_sources']:,} models were evaluated in full."
+    less, known = f"{100 * (1 - asked / n_items):.0f} % less work", about.get("cost")
+    if known and known["all"] and not more:  # what further items cost is not kept
+        less = f"{100 * (1 - known['anchors'] / known['all']):.0f} % less by what items cost"
+    words = f"for each model: {less}, once {about['n_sources']:,} models were evaluated in full."
     return Fact("What does it cost?", f"{asked:,} of {n_items:,} items", words)
 
 
