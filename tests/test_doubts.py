@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from disco_eval import Items, Models, Responses
-from disco_eval.doubts import doubts
+from disco_eval import Items, Models, Responses, condense
+from disco_eval.doubts import coarser, doubts
 from disco_eval.errors import ValidationError
 
 
@@ -70,6 +70,25 @@ def test_grades_that_have_nothing_to_do_with_choices_are_doubted():
     assert said.startswith("Answers graded right have the label as the most probable choice hardly more often")
 
 
+def runs(n_models, times, seed=0):
+    """Means of several runs of models that are right two times in three, on 50 items."""
+    right = np.random.default_rng(seed).random((times, n_models, 50)) < 0.67
+    return Responses.from_correct([f"m{i}" for i in range(n_models)], range(50), right.mean(axis=0))
+
+
+def test_models_that_answered_once_are_told_from_sources_that_answered_often():
+    sources = runs(30, 5)
+    said = coarser(sources, runs(3, 1, seed=1))
+    assert said.startswith("Answers of m0, m1, m2 are right or wrong alone, the sources' are graded in parts")
+    assert coarser(sources, runs(3, 5, seed=1)) == ""
+    assert coarser(runs(30, 1), runs(3, 1, seed=1)) == ""
+    assert coarser(runs(30, 1), runs(3, 5, seed=1)) == ""
+    some_once = Responses.from_correct(
+        sources.models, sources.items, np.concatenate([sources.correct[:20], runs(30, 1).correct[20:]])
+    )
+    assert coarser(some_once, runs(3, 1, seed=1)) == ""  # it is usual here
+
+
 def test_probabilities_given_as_log_likelihoods_are_refused():
     x, label = answers()
     p = made(x, label).probs
@@ -98,3 +117,11 @@ def test_import_and_condense_say_their_doubts_and_go_on(tmp_path):
     done = disco("condense", tmp_path / "a.zarr", "--out", tmp_path / "c", "--anchors", "20")
     assert "in another order?" in done.stderr
     assert (tmp_path / "c").is_dir()
+
+
+def test_estimate_says_that_models_answered_once(tmp_path):
+    condense(runs(30, 5), 20, rng=0, curve=False).save(tmp_path / "c")
+    runs(2, 1, seed=1).save(tmp_path / "once.zarr")
+    assert "intervals are too narrow" in disco("estimate", tmp_path / "c", tmp_path / "once.zarr").stderr
+    runs(2, 5, seed=1).save(tmp_path / "often.zarr")
+    assert "narrow" not in disco("estimate", tmp_path / "c", tmp_path / "often.zarr").stderr

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import some
 from .responses import Responses
 
 ENOUGH = 100  # answers, from which on a share of them says something
 SAMPLE = (5, 2000)  # models and items that are looked at
 FAR_BELOW = 0.8  # of what guessing would get
+PARTLY = 0.1  # of the sources' grades, from which on they are taken for graded in parts
 UNRELATED = 0.1  # correlation of grades with whether the label is the most probable choice
 
 
@@ -50,3 +55,26 @@ def _unrelated(r: Responses) -> str:
         "Answers graded right have the label as the most probable choice hardly more often than those graded wrong "
         f"(correlation {related:.2f}): do labels, choices and grades belong together?"
     )
+
+
+def coarser(sources: Responses, answers: Responses) -> str:
+    """What to say where models' grades are right or wrong alone, and the sources' on the same anchors are not.
+
+    As when sources answered several times and their grades are means, and these models answered once.
+    """
+    usual = _partly(sources)
+    if usual.mean() < PARTLY or np.quantile(usual, 0.05) == 0:
+        return ""
+    plain = answers.models.ids[_partly(answers) == 0]
+    if not len(plain):
+        return ""
+    return (
+        f"Answers of {some(plain)} are right or wrong alone, the sources' are graded in parts: where sources answered "
+        "several times and these once, intervals are too narrow"
+    )
+
+
+def _partly(r: Responses) -> NDArray[Any]:
+    """Which share of every model's grades is neither 0 nor 1, (n_models,)."""
+    grades = r.grades()
+    return np.asarray(((grades > 1e-6) & (grades < 1 - 1e-6)).mean(axis=1))

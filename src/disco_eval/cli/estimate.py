@@ -49,6 +49,7 @@ def estimate(
     Example: **disco estimate mmlu-100 answers.csv --level 0.95**
     """
     from ..artifact import load
+    from ..doubts import coarser
     from ..errors import AlignmentError, some
     from ..report.record import estimates_record, summary
 
@@ -61,6 +62,8 @@ def estimate(
             here = [name for name in wanted if name in set(responses.models.ids.tolist())]
             responses = responses.pick(models=responses.models.positions(here))
         if responses.n_models:
+            if doubt := coarser(c.sources, c.answers(responses)):
+                say(doubt)
             for e in c.estimate(responses, level, more=more):
                 if e.model in estimates:
                     raise AlignmentError(
