@@ -12,6 +12,7 @@ from .responses import Responses
 
 ENOUGH = 100  # answers, from which on a share of them says something
 SAMPLE = (5, 2000)  # models and items that are looked at
+NUMBERS = 2**22  # probabilities that these may be, at most
 FAR_BELOW = 0.8  # of what guessing would get
 PARTLY = 0.1  # of the sources' grades, from which on they are taken for graded in parts
 UNRELATED = 0.1  # correlation of grades with whether the label is the most probable choice
@@ -22,7 +23,8 @@ def doubts(responses: Responses) -> list[str]:
     if responses.probs is None or responses.items.label is None:
         return []
     models = np.unique(np.linspace(0, responses.n_models - 1, SAMPLE[0]).round().astype(np.int64))
-    first = np.arange(min(responses.n_items, SAMPLE[1]))  # neighbours, which a store keeps together
+    most = min(SAMPLE[1], NUMBERS // (SAMPLE[0] * responses.max_choices))
+    first = np.arange(min(responses.n_items, most))  # neighbours, which a store keeps together
     some = responses.pick(models=models, items=first[responses.items.n_choices[first] > 1])
     if some.n_models * some.n_items < ENOUGH:
         return []
@@ -44,8 +46,11 @@ def _below_guessing(r: Responses) -> str:
 
 def _unrelated(r: Responses) -> str:
     """Grades that have nothing to do with which choice is the most probable."""
-    chosen = np.asarray(r.outcomes()).argmax(axis=2) == r.items.label
     right = r.grades() > 0.5
+    chosen, label = np.zeros_like(right), r.items.label
+    assert label is not None
+    for models, items, probs in r.blocks():
+        chosen[models, items] = probs.argmax(axis=2) == label[items]
     if chosen.std() == 0 or right.std() == 0:
         return ""
     related = float(np.corrcoef(chosen.ravel(), right.ravel())[0, 1])
