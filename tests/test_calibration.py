@@ -237,6 +237,7 @@ def test_where_cost_chooses_anchors_they_are_compared_with_random_items_that_cos
     assert v.mae < v.direct_mae
     assert "no-gain" not in c.source_flags
     assert v.against(len(c.anchors)) == f"{n} random items, which cost as much"
+    assert replace(v, direct_items=1.0).against(9) == "1 random item, which costs as much"
 
 
 def test_without_a_part_of_cost_they_are_compared_with_as_many_random_items(tmp_path):

@@ -128,7 +128,8 @@ class CrossValidation:
         """What the error is compared with, in words: random items, as many as the anchors or as cost as much."""
         if self.direct_items is None or abs(self.direct_items - n_anchors) < 0.5:
             return "as many random items"
-        return f"{self.direct_items:.0f} random items, which cost as much"
+        n = f"{self.direct_items:.0f}"
+        return "1 random item, which costs as much" if n == "1" else f"{n} random items, which cost as much"
 
     @property
     def takes_all_for_strangers(self) -> bool:

@@ -153,6 +153,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path)
     given = parser.parse_args()
+    if unknown := [name for name in given.readers if name not in READERS]:
+        parser.error(f"no reader is called {', '.join(unknown)}; there are {', '.join(READERS)}")
     bad = 0
     for name in given.readers or READERS:
         count, findings = fuzz(name, given.inputs, given.seed, given.keep)

@@ -263,9 +263,10 @@ def _print(c: Condensation, out: Path) -> None:
         print(f"By number of source models: {points}; {more}.")
     if (cost := c.provenance.get("cost")) is not None:
         share = cost["anchors"] / cost["all"] if cost["all"] else 0.0
+        n = f"{share * c.provenance['n_items']:.0f}"
         print(
             f"The anchors cost {_sum(cost['anchors'])} of {_sum(cost['all'])}, {_percent(share)}, as much as "
-            f"{share * c.provenance['n_items']:.0f} random items."
+            f"{n} random item{'' if n == '1' else 's'}."
         )
     for flag in c.source_flags:
         print(f"{flag}: {FLAGS[flag]}.")
