@@ -12,7 +12,7 @@ SRC = Path(disco_eval.__file__).parent
 LAYERS = [
     ["errors"], ["files", "hub", "resources"], ["numerics"], ["axes"], ["checks"], ["responses"], ["layout", "doubts"],
     ["store"], ["appending", "joining"], ["io", "splits"], ["select"], ["predict"], ["recipe"], ["relatives"],
-    ["calibration", "estimates", "topup"], ["condensation"], ["condensing"], ["card", "comparison", "older"],
+    ["calibration", "estimates", "sizing", "topup"], ["condensation"], ["condensing"], ["card", "comparison", "older"],
     ["artifact"], ["studies"], ["integrity"], ["harness"], ["report"], ["cli"], ["__main__"],
 ]  # fmt: skip
 RANK = {name: k for k, layer in enumerate(LAYERS) for name in layer}

@@ -246,6 +246,7 @@ def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subta
         near=_between(checked, "near", 1e-3, 1e3),
         cautious=_field(checked, "cautious", bool),
         trusts_kin=_field(checked, "trusts_kin", bool),
+        by_anchors=need(arrays, name, (None, 3)) if (name := "validation.by_anchors") in arrays else np.zeros((0, 3)),
     )
 
 
@@ -386,6 +387,8 @@ def _arrays(c: Condensation) -> dict[str, Array]:
     }
     if c.sources.probs is not None:
         arrays["sources.probs"] = np.asarray(c.sources.probs)
+    if len(c.validation.by_anchors):
+        arrays["validation.by_anchors"] = c.validation.by_anchors
     if (known := c.validation.relatives) is not None:
         arrays |= {f"relatives.{f.name}": getattr(known, f.name) for f in fields(known)}
     if c.reserve is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,8 @@ class CrossValidation:
     subtask_left : (n_sources, n_subtasks) how many items of it that is.
     curve : (k, 3) what fewer source models would have given: their number, mean absolute error, its standard error;
         the last row is that of the folds themselves.
+    by_anchors : (k, 3) what other numbers of anchors gave, where an error was asked for (`sizing.enough_anchors`): the
+        number, mean absolute error, its standard error; no rows otherwise.
     """
 
     truth: Array
@@ -111,6 +113,7 @@ class CrossValidation:
     near: float = NEAR
     trusts_kin: bool = True
     cautious: bool = True
+    by_anchors: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
     @property
     def mae(self) -> float:

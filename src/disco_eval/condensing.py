@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,6 +25,7 @@ from .resources import Here, memory_bound, workers
 from .responses import Responses, check_responses
 from .select import Anchors
 from .select.reserve import Reserve, draw_reserve
+from .sizing import enough_anchors
 from .splits import check_folds, fold_groups, folds, telling_answers
 
 Progress = Callable[[str, int, int], None]
@@ -34,8 +35,9 @@ FEWEST_SOURCES = 10
 
 def condense(
     responses: Responses,
-    n_anchors: int = 100,
+    n_anchors: int | None = None,
     *,
+    error: float | None = None,
     select: str = "auto",
     predict: str = "auto",
     select_options: Mapping[str, Any] | None = None,
@@ -56,7 +58,10 @@ def condense(
     Parameters
     ----------
     responses : the source models' answers, in memory or a store on disk.
-    n_anchors : how many items to keep.
+    n_anchors : how many items to keep; 100 by default.
+    error : a mean absolute error in [0, 1], such as 0.015: keep as few items as are expected to reach it on left-out
+        source models (`sizing.enough_anchors`), at most ``n_anchors``, by default half of all. The numbers that were
+        tried stand in `CrossValidation.by_anchors`; the error with the one that is kept is measured anew.
     select, predict : names of a selection (`disco_eval.select.SELECTORS`) and a prediction
         (`disco_eval.predict.PREDICTORS`). ``"auto"``, our own best, by default; ``"pds"`` and ``"forest"`` are the
         paper's.
@@ -75,15 +80,31 @@ def condense(
     Raises
     ------
     ValidationError
-        Fewer than ten source models, more anchors than items, or options out of range.
+        Fewer than ten source models, more anchors than items, options out of range, or an ``error`` out of reach.
     """
-    check_kind("int", n_anchors=n_anchors)
+    if n_anchors is not None:
+        check_kind("int", n_anchors=n_anchors)
     check_kind("bool", mixed=mixed)
     if not isinstance(benchmark, str):
         raise ValidationError(f"benchmark must be a text, got {benchmark!r}")
     options = (_plain(select_options or {}), _plain(predict_options or {}))
-    recipe = Recipe(int(n_anchors), select, predict, *options, mixed)
-    return _make(responses, recipe, None, benchmark, _Run(n_folds, curve, relatives, rng, progress))
+    run = _Run(n_folds, curve, relatives, rng, progress)
+    if error is None:
+        n = 100 if n_anchors is None else int(n_anchors)
+    else:
+        check_responses(responses, "condense")
+        run.error = _checked(error, options[0])
+        n = max(responses.n_items // 2, 1) if n_anchors is None else min(int(n_anchors), responses.n_items)
+    return _make(responses, Recipe(n, select, predict, *options, mixed), None, benchmark, run)
+
+
+def _checked(error: float, select_options: Mapping[str, Any]) -> float:
+    check_kind("float", error=error)
+    if not 0 < error < 1:
+        raise ValidationError(f"error must lie above 0 and below 1, such as 0.015 for 1.5 points, got {error!r}")
+    if select_options.get("budget") is not None:
+        raise ValidationError("an error and a budget both say how many anchors to keep; give one of them")
+    return float(error)
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,6 +174,7 @@ class _Run:
         self.relatives = relatives
         self.rng = rng
         self.tell: Progress = progress or (lambda what, done, total: None)
+        self.error: float | None = None  # with so many anchors as reach it, at most those of the recipe
 
 
 def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchmark: str, run: _Run) -> Condensation:
@@ -167,8 +189,8 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
     check_kind("bool", **{k: v for k, v in {"curve": run.curve, "relatives": run.relatives}.items() if v is not None})
     responses = _at_hand(responses)
     # children are told apart by their place, so what comes later in this list does not change what came before
-    children = generator(run.rng).spawn(4 + run.n_folds)
-    final, for_folds, for_fold, for_reserve, for_alone = children[0], children[1], children[2:-2], *children[-2:]
+    final, for_folds, *others = generator(run.rng).spawn(5 + run.n_folds)
+    for_fold, (for_reserve, for_alone, for_tries) = others[:-3], others[-3:]
     parts = list(folds(responses.models, run.n_folds, for_folds, answers=telling_answers(responses)))
     affordable = _affordable(responses)
     asked = affordable if run.relatives is None else run.relatives
@@ -176,6 +198,11 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
     n_steps = len(parts) + len(alone)
     run.tell("condensing", 0, n_steps + 1)
     shared = recipe.share(responses, parts)
+    by_anchors = np.zeros((0, 3))
+    if run.error is not None:
+        measure = partial(_measure, responses, recipe, parts, shared, for_tries, run.tell)
+        n_anchors, by_anchors = enough_anchors(run.error, recipe.n_anchors, measure)
+        recipe = replace(recipe, n_anchors=n_anchors)
     if old is None:
         anchors, score_model = recipe.make(responses, final)
         reserve = draw_reserve(responses, anchors, for_reserve)
@@ -185,6 +212,7 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
     tell_fold = partial(_tell_fold, run.tell, n_steps)
     curve = affordable if run.curve is None else run.curve
     validation = cross_validate(responses, _of_folds(recipe, score_model), parts, for_fold, shared, tell_fold, curve)
+    validation = replace(validation, by_anchors=by_anchors)
     if alone:
         tell_alone = partial(_tell_fold, run.tell, n_steps, before=len(parts))
         validation = replace(validation, relatives=leave_out_alone(responses, recipe, alone, for_alone, tell_alone))
@@ -196,12 +224,29 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
         source_scores=responses.scores(),
         score_model=score_model,
         validation=validation,
-        provenance=_provenance(responses, recipe, anchors, run.rng, old),
+        provenance=_provenance(responses, recipe, anchors, run, old),
         reserve=reserve,
         total_weight=float(weight.sum()) if weight[anchors.positions].any() else None,
         subtask_names=tuple(responses.items.subtasks) if subtask_model else (),
         subtask_model=subtask_model,
     )
+
+
+def _measure(
+    responses: Responses,
+    recipe: Recipe,
+    parts: list[tuple[NDArray[Any], NDArray[Any]]],
+    shared: list[dict[Hashable, Any]],
+    rng: np.random.Generator,
+    tell: Progress,
+    n_anchors: int,
+) -> tuple[float, float]:
+    """Mean absolute error on left-out source models with so many anchors, and its standard error."""
+    tell_try = partial(_tell_try, tell, n_anchors, len(parts))
+    tell_try(0)
+    rngs = rng.spawn(len(parts))
+    tried = cross_validate(responses, replace(recipe, n_anchors=n_anchors), parts, rngs, shared, tell_try, curve=False)
+    return tried.mae, tried.mae_se
 
 
 def _alone(
@@ -251,7 +296,7 @@ def _reserve_of(old: Condensation, responses: Responses) -> Reserve | None:
 
 
 def _provenance(
-    responses: Responses, recipe: Recipe, anchors: Anchors, rng: Seed, old: Condensation | None
+    responses: Responses, recipe: Recipe, anchors: Anchors, run: _Run, old: Condensation | None
 ) -> dict[str, Any]:
     cost = responses.items.cost
     known_cost = {} if cost is None else {"anchors": float(cost[anchors.positions].sum()), "all": float(cost.sum())}
@@ -259,11 +304,12 @@ def _provenance(
         "disco_eval": __version__,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "n_items": responses.n_items,
-        "seed": int(rng) if isinstance(rng, (int, np.integer)) else None,
+        "seed": int(run.rng) if isinstance(run.rng, (int, np.integer)) else None,
         "select": {"name": recipe.select, **recipe.select_options},
         "predict": {"name": recipe.predict, **recipe.predict_options},
         **({"mixed": True} if recipe.mixed else {}),
         **({"n_asked": recipe.n_anchors} if recipe.n_anchors != len(anchors) else {}),  # a budget pays for fewer
+        **({"error_asked": run.error} if run.error is not None else {}),
         **({"cost": known_cost} if known_cost else {}),
         **({"anchors_of": old.provenance.get("anchors_of", old.provenance.get("created"))} if old else {}),
         **({"anchors_by": _choosers(old)} if old else {}),
@@ -276,6 +322,10 @@ def _of_folds(recipe: Recipe, made: ScoreModel) -> Recipe:
     if not isinstance(made, Auto):
         return recipe
     return replace(recipe, predict_options={**recipe.predict_options, **made.learned})
+
+
+def _tell_try(tell: Progress, n_anchors: int, n_folds: int, done: int) -> None:
+    tell(f"trying {n_anchors} anchors", done, n_folds)
 
 
 def _tell_fold(tell: Progress, n_folds: int, done: int, before: int = 0) -> None:

@@ -39,7 +39,18 @@ def condense(
     ],
     out: Annotated[Path, typer.Option("--out", help="The folder to write the condensation to.")],
     n_anchors: Annotated[
-        int | None, typer.Option("--anchors", help="How many items to keep: 100, or what --budget pays for.")
+        int | None,
+        typer.Option("--anchors", help="How many items to keep: 100, or what --budget pays for, or --error takes."),
+    ] = None,
+    error: Annotated[
+        float | None,
+        typer.Option(
+            "--error",
+            help="Mean error in points that is good enough: keep as few items as reach it, at most --anchors (half of "
+            "all by default).",
+            min=0.01,
+            max=99,
+        ),
     ] = None,
     select: Annotated[
         str | None,
@@ -113,6 +124,8 @@ def condense(
 
     **disco condense mmlu.zarr --out mmlu-100**
 
+    **disco condense mmlu.zarr --out mmlu-2-points --error 2**
+
     **disco condense mmlu.zarr --out mmlu-100 --sources old-models.txt --select jsd --select-opt committee_size=100**
 
     **disco condense arc.csv hellaswag.csv gsm8k.csv --out three-100 --cost tokens --budget 20000**
@@ -129,6 +142,7 @@ def condense(
         how: dict[str, Any] = {"n_folds": folds, "curve": curve, "relatives": relatives, "rng": seed, "progress": tell}
         if update is not None:
             fixed: dict[str, object] = {"--anchors": n_anchors, "--budget": budget, "--cost": cost, "--name": name}
+            fixed |= {"--error": error}
             fixed |= {"--select": select, "--select-opt": select_opt, "--mixed": mixed or None}
             fixed |= {"--predict": predict, "--predict-opt": predict_opt}
             made = condensing.update(_old(update, fixed), responses, **how)
@@ -136,7 +150,8 @@ def condense(
             pay = {} if cost is None and budget is None else {"cost_power": 0.5, "budget": budget}
             made = condensing.condense(
                 responses,
-                n_anchors if n_anchors is not None else 100 if budget is None else responses.n_items,
+                responses.n_items if n_anchors is None and budget is not None else n_anchors,
+                error=None if error is None else error / 100,
                 select=select or "auto",
                 predict=predict or "auto",
                 select_options={**pay, **options(select_opt)},
@@ -226,6 +241,9 @@ def _record(c: Condensation, out: Path) -> dict[str, Any]:
             for name, mae in zip(c.subtask_names, c.subtask_mae.tolist(), strict=True)
         ],
         "curve": [{"n_sources": row[0], "mae_pp": 100 * row[1], "se_pp": 100 * row[2]} for row in v.curve.tolist()],
+        "by_anchors": [
+            {"n_anchors": row[0], "mae_pp": 100 * row[1], "se_pp": 100 * row[2]} for row in v.by_anchors.tolist()
+        ],
         "cost": c.provenance.get("cost"),
     }
 
@@ -242,6 +260,9 @@ def _print(c: Condensation, out: Path) -> None:
         f"{100 * v.half_width(0.9):.1f} for 90 % of models; {v.direct_mae * 100:.2f} on average for "
         f"{v.against(len(c.anchors))}{drawn}."
     )
+    if len(v.by_anchors):
+        tried = ", ".join(f"{100 * mae:.2f} with {n:.0f}" for n, mae, _ in v.by_anchors.tolist())
+        print(f"Tried before, to find how many anchors it takes: {tried}. The error above was measured anew.")
     if c.subtask_names:
         own = c.subtask_mae
         print(

@@ -117,11 +117,11 @@ def subtask_heat(n_subtasks: int) -> Spec:
     return _spec(height, mark={"type": "rect"}, encoding=encoding, usermeta={"matrix": True})
 
 
-def sources() -> Spec:
-    """Error over the number of source models, with its standard error."""
-    x = {**_quantity("n_sources", "source models"), "scale": {"zero": False}}
+def error_over(field: str, title: str) -> Spec:
+    """Error over the number of source models or anchors, with its standard error."""
+    x = {**_quantity(field, title), "scale": {"zero": False}}
     y = {**_quantity("mae_pp", "mean error (points)"), "scale": {"zero": True}}
-    tip = [{"field": "n_sources", "title": "sources"}, {"field": "mae_pp", "title": "mean error", "format": ".2f"}]
+    tip = [{"field": field, "title": title}, {"field": "mae_pp", "title": "mean error", "format": ".2f"}]
     return _spec(
         300,
         transform=[

@@ -64,7 +64,13 @@ def _trust(c: Condensation) -> Section:
     limits = parts.limits_of(found)
     scatter = parts.truth_figure("left-out", "Source models, each left out", found, limits, intervals=False)
     table = Table("Every left-out source", _left_out(found))
-    return Section("error", "What error to expect", words, [scatter, *subtasks.sources_curve(c)], [table])
+    return Section(
+        "error",
+        "What error to expect",
+        words,
+        [scatter, *subtasks.anchors_curve(c), *subtasks.sources_curve(c)],
+        [table],
+    )
 
 
 def _per_subtask(c: Condensation) -> list[int]:

@@ -1,4 +1,4 @@
-"""The parts of a report that look into a benchmark's subtasks, and at how many source models are enough."""
+"""The parts of a report that look into a benchmark's subtasks, and at how many anchors and source models are enough."""
 
 from __future__ import annotations
 
@@ -68,6 +68,21 @@ def errors(names: Sequence[str], mae: Array, counts: Sequence[int], whom: str) -
     return [Section("subtask-errors", "Error by subtask", words, [figure], [Table("Every subtask", data)])]
 
 
+def anchors_curve(c: Condensation) -> list[Figure]:
+    """What the error was with other numbers of anchors, where an error was asked for."""
+    tried = c.validation.by_anchors
+    if not len(tried):
+        return []
+    rows: list[tuple[Value, ...]] = [(int(n), round(100 * mae, 4), round(100 * se, 4)) for n, mae, se in tried.tolist()]
+    data = Data("by-anchors", ("n_anchors", "mae_pp", "se_pp"), rows)
+    asked = c.provenance.get("error_asked")
+    wanted = f" to reach {100 * asked:.2f} points" if isinstance(asked, float) else ""
+    note = f"{len(c.anchors):,} were kept{wanted}; their own error was measured anew."
+    alt = f"Line of the error over the number of anchors, {len(rows)} points."
+    chart = charts.error_over("n_anchors", "anchors")
+    return [Figure("anchors-curve", "How many anchors does it take?", alt, chart, data, note)]
+
+
 def sources_curve(c: Condensation) -> list[Figure]:
     """What the error was with fewer source models, where that was measured."""
     curve = c.validation.curve
@@ -82,4 +97,13 @@ def sources_curve(c: Condensation) -> list[Figure]:
         else "What more of them would save is lost in noise."
     )
     alt = f"Line of the error over the number of source models, {len(rows)} points."
-    return [Figure("sources-curve", "Would more source models help?", alt, charts.sources(), data, more)]
+    return [
+        Figure(
+            "sources-curve",
+            "Would more source models help?",
+            alt,
+            charts.error_over("n_sources", "source models"),
+            data,
+            more,
+        )
+    ]
