@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .calibration import OF_ESTIMATES, CrossValidation, source_flags
 from .checks import same_questions
 from .errors import AlignmentError, ValidationError, some
-from .estimates import Estimate, SubtaskEstimate
+from .estimates import Estimate, SubtaskEstimate, ranked
 from .numerics.gp import squared_distances
 from .numerics.intervals import normal_width
 from .numerics.survey import FEWEST
@@ -136,6 +136,7 @@ class Condensation:
             flags = [tuple(f for f in own if f not in OF_ESTIMATES) for own in flags]
         nearest = self._nearest(part)
         by_subtask = self._subtasks(part, answers, found, scores, typical, level, more)
+        ranks = ranked(part.models.ids, (scores, low, high), self.sources.models.ids, self.source_scores)
         return [
             Estimate(
                 model=str(name),
@@ -147,6 +148,7 @@ class Condensation:
                 nearest=tuple(self.sources.models.ids[nearest[i]].tolist()),
                 subtasks=by_subtask[i],
                 more=int(rests_on[i]),
+                rank=ranks[i],
             )
             for i, name in enumerate(part.models.ids.tolist())
         ]

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+ROUNDING = 1e-9  # that equal scores may differ by
 
 
 @dataclass(frozen=True)
@@ -14,6 +23,22 @@ class SubtaskEstimate:
     low: float
     high: float
     n_anchors: int
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Where a model stands among the source models, whose true scores are known: 1 is the best of ``of``, with itself.
+
+    ``at`` is the place of the estimate, ``best`` and ``worst`` those of the ends of its interval, which hold as often.
+    """
+
+    at: int
+    best: int
+    worst: int
+    of: int
+
+    def __str__(self) -> str:
+        return str(self.at) + ("" if self.best == self.worst else f" ({self.best} to {self.worst})")
 
 
 @dataclass(frozen=True)
@@ -31,6 +56,7 @@ class Estimate:
     subtasks : an estimate for every subtask, where the benchmark has several.
     more : number of items beyond the anchors that the estimate rests on; with any, it is design-based: nothing is
         assumed about the model.
+    rank : where that puts it among the source models.
     """
 
     model: str
@@ -42,8 +68,26 @@ class Estimate:
     nearest: tuple[str, ...] = ()
     subtasks: tuple[SubtaskEstimate, ...] = ()
     more: int = 0
+    rank: Rank | None = None
 
     def __str__(self) -> str:
         note = f"  [{', '.join(self.flags)}]" if self.flags else ""
         span = f"{100 * self.low:.1f} to {100 * self.high:.1f} at {100 * self.level:g} %"
         return f"{self.model}: {100 * self.score:.1f} ({span}){note}"
+
+
+def ranked(names: Array, found: Sequence[Array], known_names: Array, known: Array) -> list[Rank]:
+    """The ranks of models among others of ``known`` scores (n_known,); equal scores share the better rank.
+
+    ``found`` are the estimates, their low and their high ends, each (n_models,). A model that is one of the known ones
+    is not counted twice.
+    """
+    order, found = np.sort(known), [values + ROUNDING for values in found]
+    better = [len(order) - np.searchsorted(order, values, side="right") for values in found]
+    own = {name: float(score) for name, score in zip(known_names.tolist(), known.tolist(), strict=True)}
+    ranks = []
+    for i, name in enumerate(names.tolist()):
+        ends = zip(better, found, strict=True)
+        at, worst, best = (1 + int(n[i]) - int(own.get(name, -1.0) > values[i]) for n, values in ends)
+        ranks.append(Rank(at, best, worst, len(order) + (name not in own)))
+    return ranks

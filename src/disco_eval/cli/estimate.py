@@ -110,12 +110,24 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
 
     own = {e.model: [f for f in e.flags if f not in OF_SOURCES] for e in estimates}
     rows = [
-        [e.model, f"{100 * e.score:.1f}", f"{100 * e.low:.1f} to {100 * e.high:.1f}", ", ".join(own[e.model])]
+        [
+            e.model,
+            f"{100 * e.score:.1f}",
+            f"{100 * e.low:.1f} to {100 * e.high:.1f}",
+            str(e.rank),
+            ", ".join(own[e.model]),
+        ]
         for e in estimates
     ]
-    columns = ["model", "score", f"{100 * level:g} % interval", "flags"]
+    columns = [
+        "model",
+        "score",
+        f"{100 * level:g} % interval",
+        f"rank of {max((e.rank.of for e in estimates if e.rank), default=0)}",
+        "flags",
+    ]
     if not any(own.values()):
-        rows, columns = [row[:3] for row in rows], columns[:3]
+        rows, columns = [row[:-1] for row in rows], columns[:-1]
     print_table(f"Estimated scores on {c.benchmark}, in percent", columns, rows)
     if len(estimates) == 1 and estimates[0].subtasks:
         _print_subtasks(estimates[0])

@@ -116,7 +116,7 @@ def demo_page(path: Path, about: dict[str, Any]) -> Page:
     unseen = zoo.pick(models=[k for k, m in enumerate(zoo.models.ids.tolist()) if m not in sources])
     estimates, truth = c.estimate(unseen), unseen.scores()
     found = [
-        Estimated(e.model, 100 * e.score, 100 * e.low, 100 * e.high, 100 * float(t), e.flags, e.nearest)
+        Estimated(e.model, 100 * e.score, 100 * e.low, 100 * e.high, 100 * float(t), e.flags, e.nearest, e.rank)
         for e, t in zip(estimates, truth, strict=True)
     ]
     made, n = record.summary(c), len(found)

@@ -11,6 +11,7 @@ import numpy as np
 from ..artifact import JSON as CONDENSATION
 from ..artifact import load
 from ..errors import DiscoError, FormatError
+from ..estimates import Rank
 from ..harness.watch import TABLE as CHECKPOINTS
 from ..harness.watch import read_points
 from ..studies.predictions import FILE as PREDICTIONS
@@ -137,7 +138,7 @@ def estimates_page(about: dict[str, Any]) -> Page:
     found = [
         Estimated(
             e["model"], 100 * e["score"], 100 * e["low"], 100 * e["high"],
-            flags=tuple(e["flags"]), nearest=tuple(e["nearest"]),
+            flags=tuple(e["flags"]), nearest=tuple(e["nearest"]), rank=Rank(**e["rank"]) if "rank" in e else None,
         )
         for e in about["estimates"]
     ]  # fmt: skip

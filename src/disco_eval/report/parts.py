@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .. import __version__
 from ..calibration import FLAGS, KEPT_TOGETHER, OF_SOURCES, CrossValidation
 from ..condensation import Condensation
+from ..estimates import Rank
 from ..numerics.intervals import symmetric_quantile
 from ..studies.cost import Cost
 from . import charts
@@ -49,6 +50,7 @@ class Estimated:
     truth: float | None = None
     flags: tuple[str, ...] = ()
     nearest: tuple[str, ...] = ()
+    rank: Rank | None = None
 
     @property
     def own_flags(self) -> tuple[str, ...]:
@@ -65,11 +67,14 @@ def estimates(found: Sequence[Estimated], level: float, name: str = "estimates")
     """Every model's estimate with its interval: a forest plot and a table."""
     with_truth, flagged = any(e.truth is not None for e in found), any(e.own_flags for e in found)
     ordered = sorted(found, key=lambda e: -e.estimate)
+    ranked = all(e.rank is not None for e in found)
     columns = ["model", *(["truth"] if with_truth else []), "estimate", "low", "high"]
+    columns += ["rank", "best_rank", "worst_rank"] if ranked else []
     columns += [*(["error"] if with_truth else []), "flags", "nearest"]
     rows: list[tuple[Value, ...]] = []
     for e in ordered:
         values = {"model": e.model, "truth": e.truth, "estimate": e.estimate, "low": e.low, "high": e.high}
+        values |= {} if e.rank is None else {"rank": e.rank.at, "best_rank": e.rank.best, "worst_rank": e.rank.worst}
         values |= {"error": e.error, "flags": ", ".join(e.own_flags), "nearest": ", ".join(e.nearest)}
         rows.append(tuple(short(values[c]) for c in columns))
     data = Data(name, tuple(columns), rows)
@@ -82,8 +87,18 @@ def estimates(found: Sequence[Estimated], level: float, name: str = "estimates")
         f"{name}-forest", "Estimated scores, best first", alt, charts.forest(with_truth=with_truth, flagged=flagged),
         data, note, scroll=len(found) > 60,
     )  # fmt: skip
-    table = Table("Every estimate", data, hide=hide if flagged else (*hide, "flags"))
+    table = Table("Every estimate", data, _ranks(found), hide if flagged else (*hide, "flags"))
     return Section("estimates", "Estimates", figures=[figure], tables=[table])
+
+
+def _ranks(found: Sequence[Estimated]) -> str:
+    """What the columns of ranks say, where they are known."""
+    most = max((e.rank.of for e in found if e.rank is not None), default=0)
+    return (
+        f"Rank: the place among the {most - 1:,} source models and itself; best and worst by the interval."
+        if most
+        else ""
+    )
 
 
 def flag_words(found: Sequence[Estimated]) -> list[str]:
