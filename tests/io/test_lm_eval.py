@@ -116,6 +116,41 @@ def test_a_label_that_cannot_be_known_is_not_invented(tmp_path):
     r = read_lm_eval([tmp_path])
     assert r.items.label is None
     assert r.correct.tolist() == [[1]]
+    said = disco("import", "lm-eval", tmp_path, "--out", tmp_path / "s.zarr").stderr
+    assert "Which choice is right is not told for every item" in said
+
+
+def numbers(doc_id, choices, gold, best, target):
+    """A row whose choices are texts; the one at ``best`` is the most probable."""
+    one = row(doc_id, [-1.0 if c == best else -5.0 for c in range(len(choices))], gold)
+    one["target"] = target
+    one["arguments"] = {f"gen_args_{c}": {"arg_0": f"Q{doc_id}", "arg_1": f" {t}"} for c, t in enumerate(choices)}
+    return one
+
+
+def labels(folder, rows):
+    write_run(folder, tasks={"t": rows})
+    label = read_lm_eval([folder]).items.label
+    return None if label is None else label.tolist()
+
+
+def test_a_target_that_is_one_choices_number_and_anothers_text_is_meant_as_the_others_are(tmp_path):
+    by_number = [numbers(0, ["1", "0"], 1, 0, "1"), numbers(1, ["5", "7"], 0, 1, "0")]
+    assert labels(tmp_path / "a", by_number) == [1, 0]
+    by_text = [numbers(0, ["1", "0"], 0, 0, "1"), numbers(1, ["5", "7"], 1, 1, "7")]
+    assert labels(tmp_path / "b", by_text) == [0, 1]
+    assert labels(tmp_path / "c", [numbers(0, ["0", "1"], 1, 0, "1")]) == [1]  # both mean the same
+
+
+def test_where_all_targets_could_be_both_the_grades_tell(tmp_path):
+    as_numbers = [numbers(0, ["1", "0"], 1, 1, "1"), numbers(1, ["2", "0", "1"], 2, 0, "2")]
+    assert labels(tmp_path / "a", as_numbers) == [1, 2]
+    as_texts = [numbers(0, ["1", "0"], 0, 1, "1"), numbers(1, ["2", "0", "1"], 0, 0, "2")]
+    assert labels(tmp_path / "b", as_texts) == [0, 0]
+    neither = [numbers(0, ["1", "0", "x"], 1, 2, "1")]  # wrong by both: nobody knows
+    assert labels(tmp_path / "c", neither) is None
+    mixed = [*as_numbers, numbers(2, ["a", "b"], 0, 0, "0"), numbers(3, ["a", "b"], 1, 0, "b")]
+    assert labels(tmp_path / "d", mixed) is None
 
 
 def test_minus_infinity_is_kept_and_nan_refused(tmp_path):

@@ -246,6 +246,8 @@ def _import(
         )
         return
     _doubt(r)
+    if r.probs is not None and r.items.label is None:
+        say("Which choice is right is not told for every item, so it counts for none; grades and probabilities do.")
     there = f", {len(done.present)} were there already" if done.present else ""
     print(f"{out}: {len(done.added)} models added{there}; now {r!r}")
     print(_next(out, r))

@@ -23,6 +23,7 @@ from ..errors import AlignmentError, DiscoError, FormatError, some
 from ..responses import Responses
 from .importing import check_items, join
 from .records import Record, grade_of, in_layout, literal, loglikelihoods_of, one_model, read_json
+from .targets import Meant, by_grade, meant_by, settled
 
 Array = NDArray[Any]
 
@@ -197,6 +198,7 @@ class _Logged(msgspec.Struct):
 
 def _read_task(task: str, file: Path, metric: str | None, length_normalised: bool) -> list[Record]:
     records: list[Record] = []
+    meant: list[Meant | None] = []
     decoder: msgspec.json.Decoder[Any] | None = None
     wanted_filter, mutual = "", False
     for number, line in _lines(file):
@@ -209,7 +211,9 @@ def _read_task(task: str, file: Path, metric: str | None, length_normalised: boo
                 raise FormatError(f"doc_id is {row.doc_id}; lm_eval logs wrong rows for negative --samples")
             if row.filter != wanted_filter:  # the same document under another filter
                 continue
-            records.append(_record(task, row, mutual, length_normalised))
+            record, target = _record(task, row, mutual, length_normalised)
+            records.append(record)
+            meant.append(target)
         except (msgspec.MsgspecError, KeyError, TypeError, IndexError, ValueError, RecursionError) as e:
             if isinstance(e, DiscoError):
                 raise type(e)(f"'{file}', line {number}: {e}") from None
@@ -217,7 +221,7 @@ def _read_task(task: str, file: Path, metric: str | None, length_normalised: boo
             raise FormatError(f"'{file}', line {number}: {why[:160]}. Run the evaluation again.") from None
     if decoder is None:
         raise FormatError(f"'{file}' is empty; the run did not finish")
-    return records
+    return settled(records, meant)
 
 
 def _whole(records: list[Record], counts: Any, file: Path) -> None:
@@ -273,20 +277,24 @@ def _row_type(metric: str) -> type[msgspec.Struct]:
     )
 
 
-def _record(task: str, row: Any, mutual: bool, length_normalised: bool) -> Record:
+def _record(task: str, row: Any, mutual: bool, length_normalised: bool) -> tuple[Record, Meant | None]:
     arguments = _arguments(row.arguments)
     item = row.doc.disco_item if row.doc is not None and row.doc.disco_item else f"{task}/{row.doc_id}"
     digest = digest_of(arguments)
     resps = _answers(row.filtered_resps, len(arguments))
-    ll, grade, label = _loglikelihoods(resps, mutual), grade_of(row.grade), None
+    ll, grade, label, meant = _loglikelihoods(resps, mutual), grade_of(row.grade), None, None
     if ll is not None:
         if arguments and len(arguments) != len(resps):
             raise FormatError(f"document {row.doc_id} has {len(resps)} answers to {len(arguments)} requests")
         arguments = arguments[: len(ll)]
         if length_normalised:
             ll = [x / max(1, len(_choice(a))) for x, a in zip(ll, arguments, strict=True)]
-        label = _label(row.target, arguments, ll, grade)
-    return Record(item, item.rpartition("/")[0], grade, digest, ll, label)
+        choices = [_choice(a).strip() for a in arguments]
+        if len(set(choices)) == len(choices):
+            meant = meant_by(str(row.target).strip(), choices, len(ll))
+        else:
+            label = by_grade(ll, grade)
+    return Record(item, item.rpartition("/")[0], grade, digest, ll, label), meant
 
 
 def digest_of(arguments: Iterable[Sequence[Any]]) -> str:
@@ -326,24 +334,6 @@ def _loglikelihoods(resps: Any, mutual: bool) -> list[float] | None:
 def _choice(argument: Sequence[Any]) -> str:
     """The choice's own text: the continuation without the delimiter that lm_eval puts before it."""
     return str(argument[1]).removeprefix(" ")
-
-
-def _label(target: Any, arguments: list[list[Any]], ll: list[float], grade: float) -> int | None:
-    """The right choice where the row tells it without doubt.
-
-    The target is its number, or its text. With several contexts and one continuation (WinoGrande) it is neither, and
-    the grade tells: a right answer is the label, a wrong one of two choices leaves the other.
-    """
-    text = str(target).strip()
-    choices = [_choice(a).strip() for a in arguments]
-    if len(set(choices)) == len(choices):
-        by_number = int(text) if text.isdecimal() and int(text) < len(ll) else None
-        by_text = choices.index(text) if text in choices else None
-        return by_text if by_number is None else by_number if by_text in (None, by_number) else None
-    best = int(np.argmax(ll))
-    if grade == 1:
-        return best
-    return 1 - best if grade == 0 and len(ll) == 2 else None
 
 
 # ---- one results file ------------------------------------------------------------------------------------------
