@@ -6,8 +6,8 @@ python benchmarks/coverage.py RESPONSES.npz [--splits iid,family,top10,top30] [-
 Every target is estimated by a condensation of the sources alone. Coverage is the share of targets whose true score lies
 in the interval; width is in points. With --leak, 30 % of every target's anchors are also made right at random, and the
 share flagged "odd-answers" is shown against the share among the honest answers (grades only). With --sure the same with
-probabilities: the leaked model gives 0.97 to the label. With --more N the leaked and the honest answers to N further
-items are taken into account too, and "either" counts models flagged "odd-answers" or "anchors-differ".
+probabilities: the leaked model gives 0.97 to the label. With --more N the answers to N further items are taken into
+account too, and of leaked and honest models "either" counts those flagged "odd-answers" or "anchors-differ".
 """
 
 import argparse
@@ -73,7 +73,7 @@ def main() -> None:
         for source, target, seed in cells(r, split, args.repeat):
             c = de.condense(r.pick(models=source), args.anchors, rng=seed, curve=False)
             answers = r.pick(models=target)
-            by_level = [c.estimate(answers, level) for level in (0.8, 0.9, 0.95)]
+            by_level = [c.estimate(answers, level, more=args.more) for level in (0.8, 0.9, 0.95)]
             rows.extend(zip(answers.scores(), *by_level, strict=True))
             if args.leak or args.sure:
                 asked = answers.align(c.asked(args.more).ids).load()

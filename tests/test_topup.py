@@ -9,6 +9,9 @@ import pytest
 import disco_eval as de
 from disco_eval import AlignmentError, Items, Models, Responses, ValidationError, condense
 from disco_eval.io import write_npz
+from disco_eval.numerics.intervals import normal_width
+from disco_eval.predict.guard import START
+from disco_eval.recipe import assess
 from disco_eval.select import selector
 from disco_eval.select.reserve import draw_reserve
 from disco_eval.topup import TopUp
@@ -200,7 +203,7 @@ def small():
     return condense(population(40, 200), 20, rng=0, benchmark="toy")
 
 
-def test_alarmed_models_take_it_and_others_where_it_is_sharper(small):
+def test_alarmed_models_take_it(small):
     r = population(40, 200)
     high = Responses(Models(["stranger"]), r.items, np.ones((1, 200), np.float32), _certain(r))
     plain, topped = small.estimate(high)[0], small.estimate(high, more=40)[0]
@@ -210,9 +213,74 @@ def test_alarmed_models_take_it_and_others_where_it_is_sharper(small):
     assert topped.flags == plain.flags
     assert abs(topped.score - 1) <= abs(plain.score - 1)
     for before, after in zip(small.estimate(r), small.estimate(r, more=40), strict=True):
-        own = set(before.flags) - {"source-model"}
-        if not own and not after.more:
+        if not after.more:
             assert (after.score, after.low, after.high) == (before.score, before.low, before.high)
+
+
+def test_a_model_like_the_sources_is_told_by_both_weighed_by_their_errors():
+    """Precision weights, of the first estimate's calibrated error and of the further items' survey; at any level."""
+    r = population(80, 300, graded=True)
+    order = np.random.default_rng(0).permutation(80)
+    c = condense(r.pick(models=order[:60]), 30, rng=0, curve=False)
+    new = r.pick(models=order[60:])
+    part, further = c.answers(new), c.further(new, 50)
+    made, found = c.top_up(50), assess(c.score_model, part)
+    second, se = made.second.predict(np.concatenate([part.grades(), further.grades()], axis=1))
+    inside = 0
+    for level in (0.8, 0.9):
+        plain, both = c.estimate(new, level), c.estimate(new, level, more=50)
+        for i, (before, after) in enumerate(zip(plain, both, strict=True)):
+            if after.flags or found.outside[i] >= -START:
+                continue
+            inside += 1
+            half, usual = (c.validation.half_widths(found, q)[i] for q in (level, 0.9))
+            own = usual / normal_width(0.9)
+            share = own**2 / (own**2 + se[i] ** 2)
+            assert after.more == 50
+            assert after.score == pytest.approx(before.score + share * (second[i] - before.score))
+            wide = made.quantile(level) * np.hypot((1 - share) * half / normal_width(level), share * se[i])
+            assert (after.high - after.low) / 2 == pytest.approx(wide)
+            assert after.high - after.low < before.high - before.low
+            assert after.score == pytest.approx(c.estimate(new, more=50)[i].score)
+    assert inside > 20
+
+
+def test_with_further_items_models_like_the_sources_are_told_better():
+    r = population(160, 600, graded=True)
+    errors = {0: [], 30: [], 120: []}
+    held = {30: [], 120: []}
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(160)
+        c = condense(r.pick(models=order[:100]), 30, rng=seed, curve=False, relatives=False)
+        new = r.pick(models=order[100:])
+        for more, off in errors.items():
+            found = c.estimate(new, more=more)
+            off += [abs(e.score - t) for e, t in zip(found, new.scores(), strict=True)]
+            if more:
+                held[more] += [e.low <= t <= e.high for e, t in zip(found, new.scores(), strict=True)]
+    mean = [np.mean(off) for off in errors.values()]
+    assert mean[1] < 0.93 * mean[0]
+    assert mean[2] < 0.8 * mean[1]
+    assert all(0.85 < np.mean(h) < 0.96 for h in held.values())
+
+
+@pytest.mark.parametrize("predict", ["auto", "gpirt"])
+def test_near_the_edge_or_where_none_is_known_the_narrower_of_both_is_told(predict):
+    r = population(80, 300, graded=True)
+    order = np.argsort(r.scores())
+    c = condense(r.pick(models=np.sort(order[8:72])), 30, predict=predict, rng=0, curve=False)
+    found, seen = assess(c.score_model, c.answers(r)), set()
+    surveys = c.top_up(60)
+    score, se = surveys.predict(c.answers(r).grades(), c.further(r, 60).grades(), np.zeros(80, bool))
+    half = surveys.quantile(0.9) * se
+    for i, (before, after) in enumerate(zip(c.estimate(r), c.estimate(r, more=60), strict=True)):
+        near = not (set(after.flags) - {"source-model"}) and not found.outside[i] < -START
+        if near:
+            narrower = half[i] < c.validation.half_widths(found, 0.9)[i]
+            assert after.more == (60 if narrower else 0)
+            assert after.score == pytest.approx(score[i] if narrower else before.score)
+            seen.add(bool(narrower))
+    assert seen
 
 
 def _certain(r):

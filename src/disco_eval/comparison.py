@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .calibration import FLAGS, CrossValidation
-from .condensation import LEVEL, Condensation
+from .condensation import Condensation
 from .errors import DiscoError, ValidationError, check_kind
 from .numerics.gp import squared_distances
 from .numerics.intervals import normal_width, symmetric_quantile
@@ -19,7 +19,7 @@ from .predict import Assessment, Auto
 from .predict.guard import part_of
 from .recipe import assess
 from .responses import Responses, check_responses
-from .topup import MOST_AHEAD, TopUp
+from .topup import LEVEL, MOST_AHEAD, TopUp
 
 Array = NDArray[Any]
 

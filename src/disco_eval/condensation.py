@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import starmap
@@ -19,19 +18,19 @@ from .numerics.gp import squared_distances
 from .numerics.intervals import normal_width
 from .numerics.survey import FEWEST
 from .predict import Assessment, ScoreModel, signature
+from .predict.guard import START
 from .predict.subtasks import KNOWN, SubtaskErrors, SubtaskModel, agreeing, eased, informed, left_of, parts_of
 from .recipe import assess
 from .responses import Items, Responses, check_responses
 from .select import Anchors
 from .select.reserve import Reserve
-from .topup import MOST_AHEAD, TopUp
+from .topup import LEVEL, MOST_AHEAD, Told, TopUp
 
 if TYPE_CHECKING:
     from .comparison import Comparison
 
 Array = NDArray[Any]
 
-LEVEL = 0.9  # of intervals; which estimate is given never depends on the level asked for, but on this one
 RERUN = 0.05  # mean difference of grades up to which a model of a source's name is it, run again; or one anchor's
 
 
@@ -111,31 +110,26 @@ class Condensation:
 
         With ``more``, the answers hold the first so many items of the reserve too. A model with an alarm is then
         estimated as by a survey, which does not rest on its being like the sources, with the interval that this design
-        gives; one without, where that interval is the narrower.
+        gives; one without an alarm by both, weighed by their errors (`_top_up`).
 
         Raises AlignmentError where anchors are missing or are other questions; ValidationError for a level outside
         (0, 1), or answers without the probabilities that the signature needs.
         """
         part = self.answers(answers)
         found = assess(self.score_model, part)
-        scores = np.clip(found.score, 0.0, 1.0)
-        halves, typical = (self.validation.half_widths(found, each) for each in (level, LEVEL))
+        halves = (self.validation.half_widths(found, each) for each in (level, LEVEL))
+        told = Told(np.clip(found.score, 0.0, 1.0), *halves)
         flags = [(*own, *self.source_flags) for own in self.own_flags(part, found)]
-        rests_on = np.zeros(len(scores), dtype=int)
+        rests_on = np.zeros(len(flags), dtype=bool)
         if more:
-            drawn, half, flags = self._top_up(part, answers, flags, more)
-            alarmed = np.array([bool(set(own) - {"source-model"}) for own in flags])
-            use = alarmed | (half(LEVEL) < typical)
-            scores = np.where(use, np.clip(drawn, 0.0, 1.0), scores)
-            halves, typical = (np.where(use, half(q), own) for q, own in ((level, halves), (LEVEL, typical)))
-            rests_on[use] = more
+            told, flags, rests_on = self._top_up(part, answers, found, told, flags, level, more)
         least, most = self.possible(part, answers, more)
-        scores = np.clip(scores, least, most)
-        low, high = np.maximum(scores - halves, least), np.minimum(scores + halves, most)
+        scores = np.clip(told.score, least, most)
+        low, high = np.maximum(scores - told.half, least), np.minimum(scores + told.half, most)
         if self.leaves_nothing(more):
             flags = [tuple(f for f in own if f not in OF_ESTIMATES) for own in flags]
         nearest = self._nearest(part)
-        by_subtask = self._subtasks(part, answers, found, scores, typical, level, more)
+        by_subtask = self._subtasks(part, answers, found, scores, told.typical, level, more)
         ranks = ranked(part.models.ids, (scores, low, high), self.sources.models.ids, self.source_scores)
         return [
             Estimate(
@@ -147,7 +141,7 @@ class Condensation:
                 flags=flags[i],
                 nearest=tuple(self.sources.models.ids[nearest[i]].tolist()),
                 subtasks=by_subtask[i],
-                more=int(rests_on[i]),
+                more=more if rests_on[i] else 0,
                 rank=ranks[i],
             )
             for i, name in enumerate(part.models.ids.tolist())
@@ -262,30 +256,36 @@ class Condensation:
         return self.reserve
 
     def _top_up(
-        self, part: Responses, answers: Responses, flags: list[tuple[str, ...]], more: int
-    ) -> tuple[Array, Callable[[float], Array], list[tuple[str, ...]]]:
-        """Design-based scores of every model, from the anchors and ``more`` items of the reserve; half-widths by level.
+        self,
+        part: Responses,
+        answers: Responses,
+        found: Assessment,
+        first: Told,
+        flags: list[tuple[str, ...]],
+        level: float,
+        more: int,
+    ) -> tuple[Told, list[tuple[str, ...]], Array]:
+        """What is told with ``more`` items of the reserve, the flags, and which estimates rest on these items.
 
-        Also the flags, to which is added where the two disagree; anchors that may have leaked stand for themselves,
-        once there are as many further items.
+        An alarmed model is estimated as by a survey; one well inside the sources' range by both ways, weighed by their
+        errors; one near the edge, or of a score model that knows none, by that with the narrower interval. A flag is
+        added where anchors and further items disagree; anchors that may have leaked stand for themselves, once there
+        are as many further items.
         """
-        further, made = self.further(answers, more), self.top_up(more)
-        ahead = made.ahead(part.grades(), further.grades()) > MOST_AHEAD
+        made, grades = self.top_up(more), (part.grades(), self.further(answers, more).grades())
+        ahead = made.ahead(*grades) > MOST_AHEAD
         own = [tuple(f for f in of_model if f not in self.source_flags) for of_model in flags]
         flags = [
-            (*found, *(("anchors-differ",) if differ else ()), *self.source_flags)
-            for found, differ in zip(own, ahead, strict=True)
+            (*of_model, *(("anchors-differ",) if differ else ()), *self.source_flags)
+            for of_model, differ in zip(own, ahead, strict=True)
         ]
         overruled = more >= len(self.anchors)  # fewer items do not overrule more
-        odd = np.array([overruled and "odd-answers" in found for found in own])
-        score, se = made.predict(part.grades(), further.grades(), odd | ahead)
-        with_anchors, _ = made.predict(part.grades(), further.grades(), odd)
-
-        def half(level: float) -> Array:
-            # an honest model may be ahead by chance
-            return np.asarray(np.hypot(made.quantile(level) * se, score - with_anchors))
-
-        return score, half, flags
+        odd = np.array([overruled and "odd-answers" in of_model for of_model in own])
+        surveyed = made.surveyed(*grades, odd, ahead, level)
+        alarmed = np.array([bool(set(of_model) - {"source-model"}) for of_model in flags])
+        inside = ~alarmed & (found.outside < -START) & (made.whole is None)
+        use = alarmed | ~inside & (surveyed.typical < first.typical)
+        return first.but(use, surveyed).but(inside, made.mixed(first, *grades, level)), flags, use | inside
 
     @property
     def subtask_mae(self) -> Array:

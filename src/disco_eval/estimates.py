@@ -54,8 +54,8 @@ class Estimate:
     flags : what is unusual about this model, as keys of `disco_eval.calibration.FLAGS`, which has the words.
     nearest : the source models whose answers on the anchors are most alike, nearest first.
     subtasks : an estimate for every subtask, where the benchmark has several.
-    more : number of items beyond the anchors that the estimate rests on; with any, it is design-based: nothing is
-        assumed about the model.
+    more : number of items beyond the anchors that the estimate rests on; with any, that of an alarmed model is
+        design-based: nothing is assumed about it.
     rank : where that puts it among the source models.
     """
 

@@ -8,13 +8,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .numerics.intervals import normal_width
 from .numerics.survey import FEWEST, Survey
+from .predict.guard import part_of
 from .select import Anchors
 from .select.reserve import Reserve
 
 Array = NDArray[Any]
 
+LEVEL = 0.9  # of intervals; which estimate is given never depends on the level asked for, but on this one
 MOST_AHEAD = 2.33  # standard errors that the anchors may be ahead of the further items: 1 % of honest models are more
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Scores of models, (n_models,), with the half-widths of their intervals at the level asked for and at `LEVEL`."""
+
+    score: Array
+    half: Array
+    typical: Array
+
+    def but(self, where: Array, other: Told) -> Told:
+        """The same, but as ``other`` has it for the models ``where`` (n_models,) is true."""
+        pairs = ((self.score, other.score), (self.half, other.half), (self.typical, other.typical))
+        return Told(*(np.where(where, theirs, ours) for ours, theirs in pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +93,24 @@ class TopUp:
         second, se = self.second.predict(np.concatenate([anchors, further], axis=1))
         first, se_first = self.first.predict(anchors)
         return np.asarray((first - second) / np.hypot(se_first, se))
+
+    def surveyed(self, anchors: Array, further: Array, odd: Array, ahead: Array, level: float) -> Told:
+        """The design-based estimates. Anchors that are ``odd`` or ``ahead`` (n_models,) stand for themselves only."""
+        score, se = self.predict(anchors, further, odd | ahead)
+        with_anchors, _ = self.predict(anchors, further, odd)  # an honest model may be ahead by chance
+        score, apart = np.clip(score, 0.0, 1.0), score - with_anchors
+        return Told(score, *(np.hypot(self.quantile(q) * se, apart) for q in (level, LEVEL)))
+
+    def mixed(self, first: Told, anchors: Array, further: Array, level: float) -> Told:
+        """A first estimate, from the anchors and what sources teach, and the survey of the further items.
+
+        The second is unbiased whatever the first was, so their errors are uncorrelated, and they are weighed by them.
+        """
+        second, se = self.second.predict(np.concatenate([anchors, further], axis=1))
+        share = part_of(first.typical / normal_width(LEVEL), se)
+        halves = ((level, first.half), (LEVEL, first.typical))
+        wide = (self.quantile(q) * np.hypot((1 - share) * own / normal_width(q), share * se) for q, own in halves)
+        return Told(np.clip(first.score + share * (second - first.score), 0.0, 1.0), *wide)
 
     def predict(self, anchors: Array, further: Array, leaked: Array) -> tuple[Array, Array]:
         """Scores and standard errors, (n_models,), from grades on the anchors and on the further items.

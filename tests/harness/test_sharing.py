@@ -144,8 +144,10 @@ def test_exports_say_what_the_interval_and_the_number_of_items_rest_on():
     assert (
         exported(small, flags=("outside-range",)) == exported(small, flags=("odd-answers", "outside-range")) == survey
     )
-    assert exported(small, 10) == f"{survey} and of 10 further items as one of what the anchors left"
-    assert exported(small, 10, ("odd-answers",)) == exported(small, 10)
+    assert exported(small, 10) == f"{own}, and standard error of 10 further items {rest}"
+    outside = exported(small, 10, ("outside-range",))
+    assert outside == f"{survey} and of 10 further items as one of what the anchors left"
+    assert exported(small, 10, ("odd-answers",)) == outside
     assert exported(small, 30, ("odd-answers",)) == f"standard error of 30 further items {rest}"
     assert exported(small, 30, ("anchors-differ",)).endswith(f"{rest}, and what the anchors would change")
     picked = condense(r, 20, select="jsd", rng=0, benchmark="toy", curve=False)

@@ -106,6 +106,7 @@ def show(c: Condensation, estimates: list[Estimate], level: float, as_json: bool
 
 def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
     from ..calibration import FLAGS, OF_SOURCES
+    from ..errors import some
     from ..report.record import more_wanted
 
     own = {e.model: [f for f in e.flags if f not in OF_SOURCES] for e in estimates}
@@ -139,11 +140,13 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
     if c.leaves_nothing(k):
         print("All items of the benchmark were answered: nothing is estimated.")
     elif k > 0:
-        n = sum(e.more > 0 for e in estimates)
+        without = [e.model for e in estimates if not e.more]
         print(
-            f"{n} of {len(estimates)} scores rest on {k} more items, drawn by chance: those of alarmed models, and "
-            "where that is sharper."
+            f"{len(estimates) - len(without)} of {len(estimates)} scores rest on {k} more items too, drawn by chance, "
+            "those of alarmed models on nothing that source models teach of them."
         )
+        if without:
+            print(f"Near the edge of the sources' range these are known better without: {some(without)}.")
     if (k := more_wanted(c, estimates)) > 0:
         print(
             f"{k} more items would give an estimate that holds for models unlike the sources; "

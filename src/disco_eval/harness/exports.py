@@ -15,6 +15,7 @@ from ..estimates import Estimate
 from ..predict import Auto
 
 EEE_SCHEMA = "0.2.1"
+_LEFT_OUT = "errors of the same procedure on source models left out"
 _SAMPLED = "standard error of the anchors as a random sample of the benchmark"
 
 
@@ -132,20 +133,21 @@ def _method(c: Condensation, e: Estimate) -> str:
         return "none needed: every item of the benchmark was answered"
     if e.more:
         return _of_more(c, e)
-    left_out = "errors of the same procedure on source models left out"
     model = c.score_model
     if not isinstance(model, Auto):
-        return left_out
+        return _LEFT_OUT
     survey = _SAMPLED if model.has_survey else "error of the ability line"
     if "outside-range" in e.flags and model.has_survey and model.guard:
         return survey
     if {"outside-range", "odd-answers"} & set(e.flags):
-        return f"{left_out}, or {survey} where that is wider"
-    return f"{left_out}, widened where they tell little of the model"
+        return f"{_LEFT_OUT}, or {survey} where that is wider"
+    return f"{_LEFT_OUT}, widened where they tell little of the model"
 
 
 def _of_more(c: Condensation, e: Estimate) -> str:
     """What an interval rests on where further items were answered."""
+    if not set(e.flags) - {"source-model"}:
+        return f"{_LEFT_OUT}, and standard error of {e.more} further items as a random sample of what the anchors left"
     suspect = "anchors-differ" in e.flags or ("odd-answers" in e.flags and e.more >= len(c.anchors))
     if suspect or c.top_up(e.more).first is None:
         error = f"standard error of {e.more} further items as a random sample of what the anchors left"
