@@ -99,6 +99,10 @@ def test_booleans_are_grades(tmp_path):
             "model 'b', item 'y' is missing .1 of 4 cells.*drops 1 of 2 models, .* 1 of 2 items",
         ),
         ("model,item,score\na,x,1\na,x,0\n", "model 'a', item 'x' is there 2 times"),
+        (
+            "model,item,subtask,score\na,0,law,1\na,0,art,0\n",
+            r"item '0' is of several subtasks, art, law \(1 such items\): .* such as 'art/0' and 'law/0'",
+        ),
         ("model,item,score\na,x,1\na,y,\n", "score of model 'a', item 'y' is None, expected a number"),
         ("model,item,score\na,x,1\na,y,oops\n", "score of model 'a', item 'y' is 'oops'"),
         ("model,item,score\na,x,1.5\n", "model 'a', item 'x' is 1.5"),
@@ -122,7 +126,10 @@ def test_booleans_are_grades(tmp_path):
         ),
         ("model,item,choice,prob,label\na,x,0,0.5,0\na,x,1,0.5,1\n", "item 'x' has several labels"),
         ("model,item,choice,prob,label\na,x,0,0.5,0\na,x,1,0.1,0\n", "sum to 0.6"),
-        ("model,item,score,subtask\na,x,1,s\nb,x,1,t\n", "item 'x' has several values of subtask"),
+        (
+            "model,item,score,subtask\na,x,1,s\nb,x,1,t\n",
+            "item 'x' is of several subtasks, s, t .* or give each one subtask",
+        ),
         ("model,item,score\n", "holds no rows"),
         ("", "cannot be read as csv"),
     ],

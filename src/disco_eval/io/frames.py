@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from ..errors import FormatError, ValidationError
+from ..errors import FormatError, ValidationError, some
 from ..resources import need
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -69,6 +69,21 @@ def read_frame(path: Path, kind: str | None = None, **options: Any) -> pl.DataFr
         why = _first_line(e)
         hint = "; save it as UTF-8" if "utf-8" in why.lower() and suffix != ".parquet" else ""
         raise FormatError(f"'{path}' cannot be read as {suffix[1:]}: {why}{hint}") from None
+
+
+def of_one_subtask(frame: pl.DataFrame, path: str) -> pl.DataFrame:
+    """The same table; ValidationError for items of one name in several subtasks: numbers that begin anew in each."""
+    if "subtask" not in frame.columns:
+        return frame
+    each = frame.group_by("item").agg(pl.col("subtask").cast(pl.String).drop_nulls().unique().sort().alias("of"))
+    several = each.filter(pl.col("of").list.len() > 1).sort("item")
+    if len(several):
+        item, of = several.row(0)
+        raise ValidationError(
+            f"'{path}': item '{item}' is of several subtasks, {some(of)} ({len(several)} such items): name items "
+            f"apart, such as '{of[0]}/{item}' and '{of[1]}/{item}', or give each one subtask"
+        )
+    return frame
 
 
 def _parquet_bytes(path: Path) -> int:

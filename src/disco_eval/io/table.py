@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import DiscoError, FormatError, ValidationError, near_misses, some, unknown
 from ..files import new_file
 from ..responses import Items, Models, Responses
-from .frames import read_frame
+from .frames import of_one_subtask, read_frame
 from .records import single
 
 Array = NDArray[Any]
@@ -63,7 +63,7 @@ def read_table(
     ValidationError
         A cell is missing or there twice (named), or holds something that is not allowed.
     """
-    frame = _rename(_read(Path(path)), dict(columns or {}), str(path))
+    frame = of_one_subtask(_rename(_read(Path(path)), dict(columns or {}), str(path)), str(path))
     if items is not None:
         wanted = np.asarray(items, dtype=str).tolist()
         found, frame = frame["item"].unique(maintain_order=True), frame.filter(pl.col("item").is_in(wanted))
