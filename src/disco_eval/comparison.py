@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .calibration import FLAGS, CrossValidation
 from .condensation import Condensation
-from .errors import DiscoError, ValidationError, check_kind
+from .errors import DiscoError, ValidationError, check_kind, some
 from .numerics.gp import squared_distances
 from .numerics.intervals import normal_width, symmetric_quantile
 from .predict import Assessment, Auto
@@ -240,7 +240,9 @@ def _check(baseline: Responses, candidate: Responses, margin: float | None) -> N
     for who, answers in (("baseline", baseline), ("candidate", candidate)):
         check_responses(answers, "compare")
         if answers.n_models != 1:
-            raise ValidationError(f"the {who} must be one model, but {answers.n_models} were given; name one")
+            raise ValidationError(
+                f"the {who} must be one model, but {answers.n_models} were given ({some(answers.models.ids)}); pick one"
+            )
     if margin is not None and not (isinstance(margin, Real) and 0 < margin < 1):
         raise ValidationError(f"a margin must lie between 0 and 1 (one point is 0.01), got {margin!r}")
 
@@ -302,7 +304,7 @@ def _calibrate(
     if len(true) < FEWEST_PAIRS:
         raise DiscoError(
             f"'{benchmark}' has {len(true)} pairs of left-out source models to calibrate a comparison on, "
-            f"{FEWEST_PAIRS} are needed; condense again, from more source models or with fewer folds"
+            f"{FEWEST_PAIRS} are needed; condense again, from more source models or in fewer folds"
         )
     x, y = np.log(np.maximum(apart, 0.01)), np.log(np.abs(true - estimated) + 1e-3)
     power = float(np.clip(np.cov(x, y, bias=True)[0, 1] / max(float(np.var(x)), 1e-12), 0.0, 1.5))

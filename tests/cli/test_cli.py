@@ -343,3 +343,20 @@ def test_a_damaged_store_is_one_line_whatever_else_was_being_read(tmp_path):
         == "disco: 's.zarr' is damaged: a checksum does not fit. Write it again from the original results.\n"
     )
     assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        (np.ones(60), "all alike"),
+        (np.where(np.arange(60) % 3 == 0, 2.0, 1.0), "subtasks all alike"),
+        (np.arange(1, 61), "up to 1.97 times the mean"),
+    ],
+)
+def test_info_says_what_items_count_for(tmp_path, weight, words):
+    r = population(graded=True)
+    third = [f"s{min(i % 3, 1)}" for i in range(60)]  # one third of the items, and two
+    Responses(r.models, Items(r.items.ids, subtask=third, weight=weight), r.correct).save(tmp_path / "s.zarr")
+    found = json.loads(disco("info", tmp_path / "s.zarr", "--json").stdout)
+    assert found["items_count"] == words
+    assert found["largest_subtasks"] == {"s1": 40, "s0": 20}

@@ -358,3 +358,10 @@ def test_other_condensations_cannot_be_run(tmp_path):
     condense(population(), 5, predict="ridge", rng=0).save(tmp_path / "c")
     line = run(DISCO, "anchors", "c", "--format", "task-dir", "--out", "d", cwd=tmp_path, status=2).stderr
     assert "was not made from outputs of lm_eval" in line
+    line = run(DISCO, "anchors", "c", "--format", "lm-eval", cwd=tmp_path, status=2).stderr
+    assert "was not made from outputs of lm_eval" in line
+    nowhere = ("--model-args", "pretrained=no/such-model")  # what cannot be asked is refused before a model is loaded
+    assert "was not made from outputs of lm_eval" in run(DISCO, "run", "c", *nowhere, cwd=tmp_path, status=2).stderr
+    (tmp_path / "training").mkdir()
+    line = run(DISCO, "watch", "c", "training", "--once", cwd=tmp_path, status=2).stderr
+    assert "was not made from outputs of lm_eval" in line

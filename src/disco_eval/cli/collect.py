@@ -45,10 +45,11 @@ def collect(
     names = list(dict.fromkeys(read_names(models)))
     failed: dict[str, str] = {}
     with progress() as tell:
-        for outcome in evaluate(names, plan, scheduler=scheduler, workers=workers, gpus=gpus, progress=tell):
+        outcomes = evaluate(names, plan, scheduler=scheduler, workers=workers, gpus=gpus, progress=tell)
+        for k, outcome in enumerate(outcomes, 1):
             if outcome.error:
                 failed[outcome.model] = outcome.error
-                say(f"{outcome.model}: {outcome.error}")
+            say(f"{k} of {len(names)}, {outcome.model}: {outcome.error or 'done'}")
     good = [name for name in names if name not in failed]
     found = find_runs([Path(plan.job(name).folder) / "output" for name in good]) if good else []
     readers = [(run.model, lambda run=run: read_run(run)) for run in found]

@@ -62,8 +62,8 @@ def compare(
     c = load(condensation)
     found = make(
         c,
-        _answers(c, [baseline, *(baseline_also or [])], baseline_model, more),
-        _answers(c, [candidate, *(candidate_also or [])], candidate_model, more),
+        _answers(c, [baseline, *(baseline_also or [])], "baseline", baseline_model, more),
+        _answers(c, [candidate, *(candidate_also or [])], "candidate", candidate_model, more),
         level=level,
         margin=None if margin is None else margin / 100,
         more=more,
@@ -106,7 +106,7 @@ def _next(more: int, wanted: int, kept: int) -> str:
     return f"disco anchors DIR --more {k} lists {what}, disco compare --more {k} takes their answers in"
 
 
-def _answers(c: Condensation, files: list[Path], name: str | None, more: int) -> Responses:
+def _answers(c: Condensation, files: list[Path], side: str, name: str | None, more: int) -> Responses:
     """One side's answers to the anchors and further items, from the file of every benchmark that was condensed."""
     import numpy as np
 
@@ -120,4 +120,9 @@ def _answers(c: Condensation, files: list[Path], name: str | None, more: int) ->
             "were condensed together, named as then if they share names of items"
         )
     file, responses = found[0]
+    if name is None and responses.n_models > 1:
+        raise AlignmentError(
+            f"'{file}' holds {responses.n_models} models, {some(responses.models.ids)}: name the one to compare with "
+            f"--{side}-model"
+        )
     return responses if name is None else responses.pick(models=responses.models.positions([name], f"'{file}'"))

@@ -57,10 +57,34 @@ def _responses(r: Responses) -> dict[str, Any]:
         "n_items": r.n_items,
         "answers": "grades" if r.probs is None else f"probabilities of up to {r.max_choices} choices",
         "subtasks": len(r.items.subtasks) if r.items.subtasks != [""] else 0,
+        "largest_subtasks": _largest(r),
+        "items_count": _counting(r),
         "scores": {"lowest": float(scores.min()), "mean": float(scores.mean()), "highest": float(scores.max())},
         "families": len({f for f in r.models.family.tolist() if f}),
         "models_with_date": int((r.models.released == r.models.released).sum()),
     }
+
+
+def _largest(r: Responses, most: int = 8) -> dict[str, int]:
+    """The subtasks with the most items, and how many these are."""
+    import numpy as np
+
+    names, counts = np.unique(r.items.subtask, return_counts=True)
+    first = np.lexsort((names, -counts))[:most]
+    return {} if names.tolist() == [""] else {str(names[k]): int(counts[k]) for k in first}
+
+
+def _counting(r: Responses) -> str:
+    """What items count for in the score, in words."""
+    import numpy as np
+
+    weight = r.items.weight
+    if np.ptp(weight) <= 1e-9 * weight.max():
+        return "all alike"
+    of_subtasks = np.array([weight[r.items.subtask == name].sum() for name in r.items.subtasks])
+    if len(of_subtasks) > 1 and np.ptp(of_subtasks) <= 1e-6 * of_subtasks.max():
+        return "subtasks all alike"
+    return f"up to {weight.max() / weight.mean():.3g} times the mean"
 
 
 def _disagreement(r: Responses, kept: Path) -> dict[str, Any]:

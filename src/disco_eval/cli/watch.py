@@ -39,7 +39,7 @@ def watch(
     Stop it at any time; it goes on where it was. Example: **disco watch mmlu-100 runs/my-model --device cuda**
     """
     from ..artifact import load
-    from ..harness.prompts import Settings
+    from ..harness.prompts import Settings, check_tasks
     from ..harness.watch import Watch
     from ..numerics.intervals import check_level
 
@@ -53,6 +53,7 @@ def watch(
     c.asked(more)  # refused here, not for every checkpoint
     check_level(level)
     _check_same(folder, c, level, more)
+    check_tasks(c, settings)
     job = Watch(
         c,
         checkpoints,
@@ -123,6 +124,7 @@ def _draw(job: Watch) -> None:
         [p.high for p in points],
         job.out / "learning-curve.png",
         title=title,
+        level=job.level,
     )
 
 
@@ -135,9 +137,8 @@ def _finish(job: Watch, failures: dict[str, str], as_json: bool) -> None:
             [p.checkpoint, str(p.step), f"{100 * p.score:.1f}", f"{100 * p.low:.1f} to {100 * p.high:.1f}", p.flags]
             for p in points
         ]
-        print_table(
-            f"Checkpoints on {job.condensation.benchmark}", ["checkpoint", "step", "score", "interval", "flags"], rows
-        )
+        columns = ["checkpoint", "step", "score", f"{100 * job.level:g} % interval", "flags"]
+        print_table(f"Checkpoints on {job.condensation.benchmark}", columns, rows)
         print(f"Report: {job.out / 'report.html'}; picture: {job.out / 'learning-curve.png'}")
     if failures:
         raise DiscoError(f"{len(failures)} checkpoints failed: {', '.join(failures)} (see above)")

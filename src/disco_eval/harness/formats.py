@@ -10,7 +10,7 @@ from ..condensation import Condensation
 from ..errors import DiscoError, some
 from ..files import new_folder
 from ..responses import Items
-from .prompts import AnchorTask, Settings, anchor_tasks, documents_of
+from .prompts import AnchorTask, Settings, anchor_tasks, documents_of, of_lm_eval
 
 MARKER = "disco-tasks.json"
 LOADER = '''"""Reads the frozen prompts beside this file, wherever lm_eval is started from."""
@@ -41,6 +41,7 @@ def continuation(doc):
 
 def samples_file(condensation: Condensation, more: int = 0) -> tuple[str, str]:
     """JSON for ``lm_eval --samples`` (sorted ids of every leaf task), and a note on when it is safe."""
+    of_lm_eval(condensation)
     documents = documents_of(condensation.asked(more))
     text = json.dumps({task: sorted(ids) for task, ids in documents.items()})
     models = (condensation.provenance.get("responses") or {}).get("models") or {}

@@ -95,6 +95,13 @@ def anchor_tasks(condensation: Condensation, settings: Settings, lm: Any) -> Ite
         yield one
 
 
+def check_tasks(condensation: Condensation, settings: Settings) -> None:
+    """Refuse what lm_eval cannot ask a model, before one is loaded; raises DiscoError as `anchor_tasks` does."""
+    lm_eval_module()
+    of_lm_eval(condensation)
+    _manager(settings.tasks_path, set(documents_of(condensation.asked(settings.more))))
+
+
 def _manager(tasks_path: str | Path | None, wanted: set[str]) -> Any:
     """lm_eval's index of tasks: of the user's folder where all are there, since its own ten thousand take seconds."""
     from lm_eval.tasks import TaskManager
@@ -111,15 +118,20 @@ def _manager(tasks_path: str | Path | None, wanted: set[str]) -> Any:
     return manager
 
 
-def _first_source(condensation: Condensation) -> dict[str, Any]:
-    """What the first source model's run recorded of its settings; prompts were equal in all by digest."""
+def of_lm_eval(condensation: Condensation) -> dict[str, Any]:
+    """What is recorded of the source models' runs; DiscoError where these were none of lm_eval."""
     responses = condensation.provenance.get("responses") or {}
     if responses.get("harness") != "lm-eval":
         raise DiscoError(
             f"'{condensation.benchmark}' was not made from outputs of lm_eval, so its prompts cannot be built here; "
             "evaluate the items that 'disco anchors' lists yourself, then use 'disco estimate'"
         )
-    models = responses.get("models") or {}
+    return dict(responses)
+
+
+def _first_source(condensation: Condensation) -> dict[str, Any]:
+    """What the first source model's run recorded of its settings; prompts were equal in all by digest."""
+    models = of_lm_eval(condensation).get("models") or {}
     known = [models[name] for name in condensation.sources.models.ids.tolist() if name in models]
     return dict(known[0]) if known else {}
 

@@ -218,7 +218,7 @@ def _rename(frame: pl.DataFrame, columns: dict[str, str], path: str) -> pl.DataF
                 f"'{path}' has no column '{name}' (columns: {some(frame.columns, 12)}). "
                 + (
                     "One row for each model and item is needed, not a column for each of them."
-                    if wide
+                    if wide or (name == "model" and not set(renamed.columns) & set(_VALUES))
                     else _named(name)
                 )
             )

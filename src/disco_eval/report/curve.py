@@ -17,14 +17,17 @@ def learning_curve(
     path: str | Path,
     *,
     title: str,
+    level: float,
 ) -> None:
-    """Draw estimated scores (in [0, 1], shown in percent) with their intervals against training steps."""
+    """Draw estimated scores (in [0, 1], shown in percent) with their intervals of a level against training steps."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.0), dpi=150, layout="tight")
     ax = figure.subplots()
     percent = [[100 * v for v in values] for values in (scores, low, high)]
-    ax.fill_between(steps, percent[1], percent[2], color=SERIES[0], alpha=0.15, lw=0, label="interval")
+    ax.fill_between(
+        steps, percent[1], percent[2], color=SERIES[0], alpha=0.15, lw=0, label=f"{100 * level:g} % interval"
+    )
     ax.plot(steps, percent[0], color=SERIES[0], marker="o", ms=4, lw=1.2, label="estimate")
     ax.set_xlabel("training step")
     ax.set_ylabel("estimated score (%)")
