@@ -182,7 +182,9 @@ def print_study(predictions: Predictions) -> None:
         for benchmark in table.benchmarks:
             where = ", ".join(w for w in (benchmark, f"split {table.split or 'given'}") if w)
             columns = ["selection", "prediction", "MAE (points)", "rank"]
-            print_table(f"{where}, {table.n_anchors} anchors", columns, cells(table, benchmark), left=2)
+            print_table(
+                f"{where}, {table.n_anchors} anchors, {table.targets}", columns, cells(table, benchmark), left=2
+            )
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: int = 1) -> None:

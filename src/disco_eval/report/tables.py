@@ -97,6 +97,7 @@ class Table:
     n_anchors: int
     benchmarks: tuple[str, ...]
     rows: tuple[Row, ...]
+    targets: str  # how many models were estimated in each run, in words
     spread: str = ""  # what ± stands for, in words
 
 
@@ -114,7 +115,8 @@ def tables(predictions: Predictions) -> list[Table]:
             own = [c for c in part["n_anchors"].unique().to_list() if _home(c, part) == n]
             at = part.filter(pl.col("n_anchors").is_in(own))
             benchmarks = tuple(dict.fromkeys(at["benchmark"]))
-            out.append(Table(str(split), n, benchmarks, _rows(at), spread))
+            targets = f"{span(at['n_models'])} target models"
+            out.append(Table(str(split), n, benchmarks, _rows(at), targets, spread))
     return out
 
 
@@ -208,8 +210,9 @@ def markdown(table: Table) -> str:
         for b in table.benchmarks:
             cells += [_pm(row, b, "mae", 2), _pm(row, b, "spearman", 3)]
         lines.append(_line(cells))
-    title = f"Split: {table.split or 'given'}; {table.n_anchors} anchors; MAE in percentage points, Spearman's rank"
-    return "\n".join(["; ".join(w for w in (title, table.spread) if w) + ".", "", *lines]) + "\n"
+    title = f"Split: {table.split or 'given'}; {table.n_anchors} anchors; {table.targets}"
+    what = "MAE in percentage points, Spearman's rank"
+    return "\n".join(["; ".join(w for w in (title, what, table.spread) if w) + ".", "", *lines]) + "\n"
 
 
 def cells(table: Table, benchmark: str) -> list[list[str]]:
@@ -248,6 +251,7 @@ def latex(table: Table) -> str:
                 cells += [_tex_cell(row, b, "mae", 2, best), _tex_cell(row, b, "spearman", 3, best)]
             lines.append(" & ".join(cells) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
+    lines.append(f"% {table.targets}")
     if table.spread:
         lines.append(f"% {table.spread}".replace("±", r"$\pm$"))
     for row in table.rows:
