@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
 from disco_eval import AlignmentError, DiscoError, FormatError, Items, Models, Responses, open_responses
@@ -409,3 +410,41 @@ def test_a_bare_nan_is_called_so(tmp_path):
     write_run(tmp_path, tasks={"t": [row(0, [-1.0, -2.0], 0, brier=float("nan"))]})
     with pytest.raises(FormatError, match="line 1: a value is NaN"):
         read_lm_eval([tmp_path])
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_table_tells_families_of_models_whose_runs_do_not(tmp_path, ending):
+    for name in ("org/a", "org/b", "org/c"):
+        write_run(tmp_path / "runs", name)
+    facts = pl.DataFrame({
+        "model": ["org/a", "org/b", "other"], "family": ["alpha", " beta ", "x"], "released": ["2024-03-01", None, ""],
+        "notes": ["", "", ""],
+    })  # fmt: skip
+    file = tmp_path / f"facts.{ending}"
+    {"csv": facts.write_csv, "jsonl": facts.write_ndjson, "parquet": facts.write_parquet}[ending](file)
+    said = disco("import", "lm-eval", tmp_path / "runs", "--out", tmp_path / "s.zarr", "--about", file).stderr
+    assert "says nothing of 1 of 3 models: org/c" in said
+    r = open_responses(tmp_path / "s.zarr")
+    at = r.models.positions(["org/a", "org/b", "org/c"])
+    assert r.models.family[at].tolist() == ["alpha", "beta", ""]
+    assert r.models.released[at].astype(str).tolist() == ["2024-03-01", "NaT", "NaT"]
+    assert r.models.base.tolist() == [""] * 3
+    assert read_lm_eval([tmp_path / "runs"]).grades().tolist() == r.grades().tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("name,family\na,x\n", "needs a column model and one of family, base, released; it has name, family"),
+        ("model,notes\na,x\n", "needs a column model and one of"),
+        ("model,family\na,x\na,y\n", "has several rows of a; keep one"),
+        ("model,released\norg/m,May\n", "released holds something that is no date"),
+    ],
+)
+def test_a_table_of_models_that_cannot_be_read_is_refused(tmp_path, text, line):
+    write_run(tmp_path / "runs")
+    (tmp_path / "facts.csv").write_text(text)
+    command = ("import", "lm-eval", tmp_path / "runs", "--out", tmp_path / "s.zarr", "--about")
+    assert line in refused(*command, tmp_path / "facts.csv")
+    assert not (tmp_path / "s.zarr").exists()
+    assert "is no table that can be read" in refused(*command, tmp_path / "facts.txt")

@@ -35,6 +35,13 @@ Drift = Annotated[
         "--allow-prompt-drift", help="Mix runs that asked the same items with other prompts, and compare none."
     ),
 ]
+About = Annotated[
+    Path | None,
+    typer.Option(
+        "--about",
+        help="Table of what is known of the models that are added: model, and any of family, base, released.",
+    ),
+]
 Half = Annotated[
     bool, typer.Option("--float16", help="Keep probabilities in half the space, exact to about three digits.")
 ]
@@ -131,6 +138,7 @@ def lm_eval(
         typer.Option("--length-normalised", help="Divide log-likelihoods by the choice's length before the softmax."),
     ] = False,
     allow_prompt_drift: Drift = False,
+    about: About = None,
     as_json: Json = False,
 ) -> None:
     """Read outputs of lm-evaluation-harness, any number of models.
@@ -143,51 +151,68 @@ def lm_eval(
     readers = [
         (run.model, lambda run=run: read_run(run, metric=metric, length_normalised=length_normalised)) for run in found
     ]
-    _import(readers, out, lambda a, b: check_same_items(a, b, allow_prompt_drift), allow_prompt_drift, as_json)
+    _import(readers, out, lambda a, b: check_same_items(a, b, allow_prompt_drift), allow_prompt_drift, about, as_json)
 
 
 @app.command("lighteval", epilog="Example: **disco import lighteval results/details --out mine.zarr**")
 @app.command("leaderboard", epilog="Example: **disco import leaderboard details_org__model --out mine.zarr**")
 def details(
-    runs: Runs, out: Store, metric: Metric = None, allow_prompt_drift: Drift = False, as_json: Json = False
+    runs: Runs,
+    out: Store,
+    metric: Metric = None,
+    allow_prompt_drift: Drift = False,
+    about: About = None,
+    as_json: Json = False,
 ) -> None:
     """Read parquet details of lighteval or of the Open LLM Leaderboard (v1), or lm-eval's files (v2)."""
     from ..io import others
 
     if any(run.is_dir() and next(run.rglob("samples_*.jsonl"), None) for run in runs):
-        lm_eval(runs, out, metric, False, allow_prompt_drift, as_json)
+        lm_eval(runs, out, metric, False, allow_prompt_drift, about, as_json)
         return
-    _several(others.details(runs, metric=metric), out, allow_prompt_drift, as_json)
+    _several(others.details(runs, metric=metric), out, allow_prompt_drift, about, as_json)
 
 
 @app.command("helm", epilog="Example: **disco import helm benchmark_output/runs/mine --out mine.zarr**")
 def helm(
-    runs: Runs, out: Store, metric: Metric = None, allow_prompt_drift: Drift = False, as_json: Json = False
+    runs: Runs,
+    out: Store,
+    metric: Metric = None,
+    allow_prompt_drift: Drift = False,
+    about: About = None,
+    as_json: Json = False,
 ) -> None:
     """Read run folders of HELM."""
     from ..io import others
 
-    _several(others.helm(runs, metric=metric), out, allow_prompt_drift, as_json)
+    _several(others.helm(runs, metric=metric), out, allow_prompt_drift, about, as_json)
 
 
 @app.command("inspect", epilog="Example: **disco import inspect logs/ --out mine.zarr**")
 def inspect(
-    runs: Runs, out: Store, metric: Metric = None, allow_prompt_drift: Drift = False, as_json: Json = False
+    runs: Runs,
+    out: Store,
+    metric: Metric = None,
+    allow_prompt_drift: Drift = False,
+    about: About = None,
+    as_json: Json = False,
 ) -> None:
     """Read logs of Inspect AI: grades (needs the extra inspect)."""
     from ..io.inspect import inspect as readers
 
-    _several(readers(runs, metric=metric), out, allow_prompt_drift, as_json)
+    _several(readers(runs, metric=metric), out, allow_prompt_drift, about, as_json)
 
 
 @app.command(
     "opencompass", epilog="Example: **disco import opencompass outputs/default/20260101_000000 --out mine.zarr**"
 )
-def opencompass(runs: Runs, out: Store, allow_prompt_drift: Drift = False, as_json: Json = False) -> None:
+def opencompass(
+    runs: Runs, out: Store, allow_prompt_drift: Drift = False, about: About = None, as_json: Json = False
+) -> None:
     """Read predictions of OpenCompass: right or wrong (its perplexities are per token, so no probabilities)."""
     from ..io import others
 
-    _several(others.opencompass(runs), out, allow_prompt_drift, as_json)
+    _several(others.opencompass(runs), out, allow_prompt_drift, about, as_json)
 
 
 @app.command("timm", epilog="Example: **disco import timm *.parquet --labels val.csv --out imagenet.zarr**")
@@ -196,21 +221,27 @@ def timm(
     out: Store,
     labels: Annotated[Path, typer.Option("--labels", help="CSV with columns filename, label (the class's number).")],
     float16: Half = False,
+    about: About = None,
     as_json: Json = False,
 ) -> None:
     """Read parquet files of timm's inference.py --topk 0 --output-type prob --results-format parquet, one a model."""
     from ..io import others
 
-    _several(others.timm(runs, labels), out, False, as_json, float16)
+    _several(others.timm(runs, labels), out, False, about, as_json, float16)
 
 
 def _several(
-    readers: Iterable[tuple[str, Reader]], out: Path, allow_prompt_drift: bool, as_json: bool, float16: bool = False
+    readers: Iterable[tuple[str, Reader]],
+    out: Path,
+    allow_prompt_drift: bool,
+    about: Path | None,
+    as_json: bool,
+    float16: bool = False,
 ) -> None:
     from ..io.importing import check_items
 
     check = partial(check_items, allow_prompt_drift=allow_prompt_drift)
-    _import(readers, out, check, allow_prompt_drift, as_json, float16)
+    _import(readers, out, check, allow_prompt_drift, about, as_json, float16)
 
 
 def _import(
@@ -218,12 +249,14 @@ def _import(
     out: Path,
     check: Callable[[Responses, Responses], None],
     allow_prompt_drift: bool,
+    about: Path | None,
     as_json: bool,
     float16: bool = False,
 ) -> None:
-    from ..io.importing import import_models
+    from ..io.importing import import_models, read_about
     from ..store import open_responses
 
+    known = {} if about is None else read_about(about)
     with progress() as tell:
         done = import_models(
             readers,
@@ -232,8 +265,11 @@ def _import(
             allow_prompt_drift=allow_prompt_drift,
             dtype="float16" if float16 else None,
             progress=lambda name: tell(f"reading {name}", 0, 0),
+            about=known,
         )
     r = open_responses(out)
+    if about is not None and (silent := [name for name in done.added if name not in known]):
+        say(f"'{about}' says nothing of {len(silent)} of {len(done.added)} models: {some(silent)}")
     if as_json:
         print_json(
             {

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import DTypeLike
 
 from ..appending import append_models
-from ..errors import AlignmentError, some
+from ..errors import AlignmentError, FormatError, some
 from ..resources import memory_bound
 from ..responses import Items, Models, Responses
 from ..store import open_responses
+from .frames import read_frame
 
+ABOUT = ("family", "base", "released")  # what can be told of a model
 BATCH = 16  # models written together: those that share a chunk
 
 Reader = Callable[[], Responses]
@@ -36,12 +40,13 @@ def import_models(
     allow_prompt_drift: bool = False,
     dtype: DTypeLike | None = None,
     progress: Callable[[str], None] | None = None,
+    about: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Imported:
     """Write models, read one after the other, to a store; those already in it are skipped.
 
     A store that does not exist is made; an interrupted import goes on where it stopped when it is called again.
     ``check(first, other)`` refuses a model whose items do not fit those of the first. ``dtype`` is the type in which a
-    new store keeps probabilities.
+    new store keeps probabilities. ``about`` says what is known of models, from `read_about`.
     """
     present = set(open_responses(store).models.ids.tolist()) if store.exists() else set()
     first: Responses | None = None
@@ -52,7 +57,7 @@ def import_models(
         if name in present:
             skipped.append(name)
             continue
-        one = read()
+        one = _told(read(), about or {})
         first = first if first is not None else one
         check(first, one)
         _same_kind(first, one)
@@ -66,6 +71,41 @@ def import_models(
     if batch:
         _write(batch, store, allow_prompt_drift, dtype)
     return Imported(added, skipped)
+
+
+def read_about(file: Path) -> dict[str, dict[str, str]]:
+    """What a table says of models, by name: ``family``, ``base`` and ``released``, as far as it has these columns.
+
+    Raises FormatError where it cannot be read, lacks ``model`` or all of the others, or names a model twice.
+    """
+    if file.suffix.lower() not in (".csv", ".tsv", ".jsonl", ".parquet"):
+        raise FormatError(f"'{file}' is no table that can be read: give a .csv, .tsv, .jsonl or .parquet")
+    options: dict[str, Any] = {".csv": {"infer_schema": False}, ".tsv": {"infer_schema": False, "separator": "\t"}}
+    frame = read_frame(file, **options.get(file.suffix.lower(), {}))
+    columns = [name for name in ABOUT if name in frame.columns]
+    if "model" not in frame.columns or not columns:
+        raise FormatError(
+            f"'{file}' needs a column model and one of {', '.join(ABOUT)}; it has {some(frame.columns, 12)}"
+        )
+    rows = frame.select(pl.col("model", *columns).cast(pl.String).fill_null("").str.strip_chars()).to_dicts()
+    found = {row["model"]: {name: row[name] for name in columns} for row in rows}
+    if len(found) < len(rows):
+        names = [row["model"] for row in rows]
+        twice = [name for name in found if names.count(name) > 1]
+        raise FormatError(f"'{file}' has several rows of {some(twice)}; keep one of each model")
+    return found
+
+
+def _told(one: Responses, about: Mapping[str, Mapping[str, str]]) -> Responses:
+    """The same answers, with what is known of their models; what the answers themselves say stays where nothing is."""
+    if not any(name in about for name in one.models.ids.tolist()):
+        return one
+    own = {name: getattr(one.models, name).astype(str).tolist() for name in ABOUT}
+    own["released"] = ["" if date == "NaT" else date for date in own["released"]]
+    names = one.models.ids.tolist()
+    known = {k: [about.get(n, {}).get(k) or v for n, v in zip(names, own[k], strict=True)] for k in ABOUT}
+    models = Models(one.models.ids, revision=one.models.revision, **known)
+    return Responses(models, one.items, one.correct, one.probs, one.provenance)
 
 
 def check_items(
