@@ -128,6 +128,8 @@ def test_models_are_added_to_a_store_that_is_there(tmp_path):
     added = disco("import", "npz", "b.npz", "--out", "s.zarr", "--add", cwd=tmp_path)
     assert "\nNext: disco condense s.zarr --out s-20-3 --anchors 20\n" in added.stdout
     assert "4 models are in 's.zarr' already and are skipped" in added.stderr
+    assert added.stdout.startswith("s.zarr: 6 models added; now Responses(20 models")
+    assert "disco condense s.zarr --update DIR --out NEW" in added.stdout
     assert json.loads(disco("import", "table", "c.csv", "--out", "s.zarr", "--add", "--json", cwd=tmp_path).stdout) == {
         "out": "s.zarr",
         "n_models": 24,

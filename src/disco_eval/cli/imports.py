@@ -313,8 +313,9 @@ def _write(
     responses: Responses, out: Path, overwrite: bool, as_json: bool, float16: bool = False, add: bool | None = None
 ) -> None:
     """Save and say what was saved; ``add`` is None where a command cannot add to what is there."""
+    n_added = 0
     if add:
-        responses = _added(responses, out, overwrite, float16)
+        responses, n_added = _added(responses, out, overwrite, float16)
     elif add is not None and out.exists() and not overwrite:
         raise DiscoError(
             f"'{out}' exists already; add to it with --add, overwrite it with --overwrite, or name another"
@@ -325,12 +326,14 @@ def _write(
         print_json({"out": str(out), "n_models": responses.n_models, "n_items": responses.n_items})
     else:
         _doubt(responses)
-        print(f"{out}: {responses!r}")
+        print(f"{out}: {f'{n_added} models added; now ' if add else ''}{responses!r}")
         print(_next(out, responses))
+        if n_added:
+            print(f"Or, to keep the anchors of a condensation: disco condense {quote(str(out))} --update DIR --out NEW")
 
 
-def _added(responses: Responses, out: Path, overwrite: bool, float16: bool) -> Responses:
-    """The store with the models that it did not hold."""
+def _added(responses: Responses, out: Path, overwrite: bool, float16: bool) -> tuple[Responses, int]:
+    """The store with the models that it did not hold, and how many these are."""
     import numpy as np
 
     from ..appending import append_models, same_items
@@ -353,7 +356,7 @@ def _added(responses: Responses, out: Path, overwrite: bool, float16: bool) -> R
         _tell_changed(responses.pick(models=np.flatnonzero(~new)), there)
     if new.any():
         append_models(responses.pick(models=np.flatnonzero(new)), out)
-    return open_responses(out)
+    return open_responses(out), int(new.sum())
 
 
 def _tell_changed(skipped: Responses, there: Responses) -> None:
