@@ -84,3 +84,11 @@ def test_a_source_model_is_not_counted_beside_itself(model):
     assert e.rank.of == 40
     others = np.delete(r.scores(), model)
     assert e.rank.at == 1 + (others > e.score).sum()
+
+
+def test_parts_of_a_condensation_are_shown_in_a_line():
+    r = population(40, 200, graded=True)
+    c = condense(r, 30, rng=0, curve=False)
+    error = f"error {100 * c.validation.mae:.2f} ± {100 * c.validation.mae_se:.2f} points"
+    assert repr(c.validation) == f"CrossValidation({error}, 40 source models, whole families left out in 5 folds)"
+    assert repr(c.reserve).startswith("Reserve(Items(120, e.g. task/")

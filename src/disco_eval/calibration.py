@@ -115,6 +115,11 @@ class CrossValidation:
     cautious: bool = True
     by_anchors: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
+    def __repr__(self) -> str:
+        what = {"none": "models", **KEPT_TOGETHER}[self.grouped_by]
+        error = f"error {100 * self.mae:.2f} ± {100 * self.mae_se:.2f} points"
+        return f"CrossValidation({error}, {len(self.truth)} source models, {what} left out in {self.n_folds} folds)"
+
     @property
     def mae(self) -> float:
         """Mean absolute error of the out-of-fold estimates, in [0, 1]."""

@@ -43,6 +43,9 @@ class Reserve:
     grades: Array
     n_items: int
 
+    def __repr__(self) -> str:
+        return f"Reserve({self.items!r})"
+
     def __len__(self) -> int:
         return len(self.items)
 
