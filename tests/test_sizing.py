@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from disco_eval import ValidationError, condense, load
+from disco_eval import Responses, ValidationError, condense, load
 from disco_eval.io import write_npz
 from disco_eval.sizing import enough_anchors
 from tests.conftest import population
@@ -87,6 +87,15 @@ def test_new_models_are_estimated_about_as_well_as_was_asked():
         found = small.estimate(new.pick(items=small.anchors.positions))
         errors += [abs(e.score - t) for e, t in zip(found, new.scores(), strict=True)]
     assert np.mean(errors) == pytest.approx(0.025, rel=0.2)
+
+
+def test_items_that_count_for_nothing_are_never_asked_for():
+    r = population(40, 200, graded=True)
+    weight = np.where(np.arange(200) < 60, r.items.weight, 0.0)
+    r = Responses(r.models, r.items.having(weight=weight), r.correct)
+    with pytest.raises(ValidationError, match="with 30 anchors: allow more"):
+        condense(r, error=1e-9, rng=0, curve=False)
+    assert len(condense(r, 150, error=1e-9, rng=0, curve=False).anchors) == 60  # with all of them nothing is estimated
 
 
 @pytest.mark.parametrize(

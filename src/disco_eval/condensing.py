@@ -60,8 +60,8 @@ def condense(
     responses : the source models' answers, in memory or a store on disk.
     n_anchors : how many items to keep; 100 by default.
     error : a mean absolute error in [0, 1], such as 0.015: keep as few items as are expected to reach it on left-out
-        source models (`sizing.enough_anchors`), at most ``n_anchors``, by default half of all. The numbers that were
-        tried stand in `CrossValidation.by_anchors`; the error with the one that is kept is measured anew.
+        source models (`sizing.enough_anchors`), at most ``n_anchors``, by default half of those that count. What was
+        tried stands in `CrossValidation.by_anchors`; the error with the number that is kept is measured anew.
     select, predict : names of a selection (`disco_eval.select.SELECTORS`) and a prediction
         (`disco_eval.predict.PREDICTORS`). ``"auto"``, our own best, by default; ``"pds"`` and ``"forest"`` are the
         paper's.
@@ -94,7 +94,8 @@ def condense(
     else:
         check_responses(responses, "condense")
         run.error = _checked(error, options[0])
-        n = max(responses.n_items // 2, 1) if n_anchors is None else min(int(n_anchors), responses.n_items)
+        counting = int((responses.items.weight > 0).sum())
+        n = max(counting // 2, 1) if n_anchors is None else min(int(n_anchors), counting)
     return _make(responses, Recipe(n, select, predict, *options, mixed), None, benchmark, run)
 
 
