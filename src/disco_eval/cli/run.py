@@ -44,7 +44,7 @@ def run(
     Example: **disco run mmlu-100 --model-args pretrained=my/model,dtype=bfloat16 --device cuda**
     """
     from ..artifact import load
-    from ..harness.prompts import Settings, check_tasks
+    from ..harness.prompts import Settings, anchor_tasks, check_tasks
     from ..harness.run import Asked, load_model, name_of, run_anchors
     from ..numerics.intervals import check_level
     from ..report.record import estimates_record, summary
@@ -58,10 +58,11 @@ def run(
     folder = out or Path(f"{condensation.name}-{''.join(k if k.isalnum() else '_' for k in '-'.join([called, *rest]))}")
     asked = Asked.of(model, model_args)
     settings = Settings(tasks_path, chat, None, system, source_run, more)
-    check_tasks(c, settings)
+    manager = check_tasks(c, settings)
     lm = load_model(model, model_args, batch_size, device)
     with progress() as tell:
-        answers = run_anchors(c, lm, folder, name=called, settings=settings, asked=asked, progress=tell)
+        tasks = list(anchor_tasks(c, settings, lm, manager))
+        answers = run_anchors(c, lm, folder, name=called, tasks=tasks, asked=asked, progress=tell)
     estimates = c.estimate(answers, level, more=more)
     found = estimates_record(c, estimates, level)
     say(f"Report: {keep(folder, 'estimates', condensation=summary(c), **found)}")

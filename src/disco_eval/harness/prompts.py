@@ -70,8 +70,10 @@ def lm_eval_module() -> Any:
     return lm_eval
 
 
-def anchor_tasks(condensation: Condensation, settings: Settings, lm: Any) -> Iterator[AnchorTask]:
+def anchor_tasks(condensation: Condensation, settings: Settings, lm: Any, manager: Any = None) -> Iterator[AnchorTask]:
     """Every leaf task with anchors, its requests built in full and cut to the anchors, checked by digest.
+
+    ``manager`` is lm_eval's index of tasks where there is one already (`check_tasks`).
 
     Raises DiscoError where the anchors are not documents of lm_eval or a task is not found; AlignmentError where a
     prompt differs from the one the source models answered.
@@ -81,7 +83,7 @@ def anchor_tasks(condensation: Condensation, settings: Settings, lm: Any) -> Ite
     settings = settings.completed(condensation)
     asked = condensation.asked(settings.more)
     wanted = documents_of(asked)
-    manager = _manager(settings.tasks_path, set(wanted))
+    manager = manager or _manager(settings.tasks_path, set(wanted))
     for name, documents in wanted.items():
         task = manager.load([name])["tasks"][name]
         _configure(task, (about.get("n-shot") or {}).get(name), about.get("seed"))
@@ -95,11 +97,14 @@ def anchor_tasks(condensation: Condensation, settings: Settings, lm: Any) -> Ite
         yield one
 
 
-def check_tasks(condensation: Condensation, settings: Settings) -> None:
-    """Refuse what lm_eval cannot ask a model, before one is loaded; raises DiscoError as `anchor_tasks` does."""
+def check_tasks(condensation: Condensation, settings: Settings) -> Any:
+    """Refuse what lm_eval cannot ask a model, before one is loaded; raises DiscoError as `anchor_tasks` does.
+
+    Returns lm_eval's index of tasks, for `anchor_tasks`.
+    """
     lm_eval_module()
     of_lm_eval(condensation)
-    _manager(settings.tasks_path, set(documents_of(condensation.asked(settings.more))))
+    return _manager(settings.tasks_path, set(documents_of(condensation.asked(settings.more))))
 
 
 def _manager(tasks_path: str | Path | None, wanted: set[str]) -> Any:
