@@ -210,6 +210,7 @@ def test_alarmed_models_take_it(small):
     assert "outside-range" in plain.flags
     assert plain.more == 0
     assert topped.more == 40
+    assert type(small.estimate(high, more=np.int64(40))[0].more) is int
     assert topped.flags == plain.flags
     assert abs(topped.score - 1) <= abs(plain.score - 1)
     for before, after in zip(small.estimate(r), small.estimate(r, more=40), strict=True):

@@ -141,7 +141,7 @@ class Condensation:
                 flags=flags[i],
                 nearest=tuple(self.sources.models.ids[nearest[i]].tolist()),
                 subtasks=by_subtask[i],
-                more=more if rests_on[i] else 0,
+                more=int(more) if rests_on[i] else 0,
                 rank=ranks[i],
             )
             for i, name in enumerate(part.models.ids.tolist())
