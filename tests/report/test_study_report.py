@@ -8,6 +8,7 @@ from matplotlib.text import Text
 from disco_eval import ValidationError, study
 from disco_eval.report import figures
 from disco_eval.report.figures import write_figures
+from disco_eval.report.methods import errors_table
 from disco_eval.report.tables import labels, latex, markdown, tables, write_tables
 from disco_eval.studies import PRESETS, Pair, Predictions, from_table, preset
 from tests.conftest import population
@@ -163,3 +164,19 @@ def test_tables_say_what_their_spread_is(studied, tmp_path):
     assert "±" not in markdown(tables(one)[0])
     assert "pm" not in latex(tables(one)[0])
     assert write_figures(one, tmp_path, tmp_path / "figures")
+
+
+def test_methods_that_cannot_be_told_from_the_best_are_named():
+    """One errs by 1 point always, one by as much on average, one by twice as much; on another split it is alone."""
+    off = {"best": np.full(40, 0.01), "alike": 0.011 + np.tile([-0.005, 0.005], 20), "worse": np.full(40, 0.02)}
+    rows = [
+        {"benchmark": "b", "method": method, "split": split, "run": run, "n_anchors": 9, "model": f"m{k}",
+         "truth": 0.5 + k / 1000, "estimate": 0.5 + k / 1000 + float(e) * (-1) ** (k + run)}
+        for split, methods in (("iid", off), ("top10", {"worse": off["worse"]}))
+        for method, errors in methods.items() for run in range(2) for k, e in enumerate(errors)
+    ]  # fmt: skip
+    data = errors_table(from_table(pl.DataFrame(rows))).data
+    at = [data.columns.index(name) for name in ("split", "method", "beside_best")]
+    assert [tuple(row[k] for k in at) for row in data.rows] == [
+        ("iid", "best", "best"), ("iid", "alike", "like it"), ("iid", "worse", ""), ("top10", "worse", "best"),
+    ]  # fmt: skip

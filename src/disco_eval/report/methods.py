@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from ..studies.predictions import KEYS, Predictions
@@ -112,13 +113,45 @@ def _best_table(best: pl.DataFrame) -> Table:
 def errors_table(predictions: Predictions) -> Table:
     """Error and rank agreement of every method, with sample standard deviations over runs."""
     summary = predictions.summary().select(_SUMMARY)
-    rows: list[tuple[Value, ...]] = [tuple(parts.short(v) for v in row) for row in summary.rows()]
-    note = ["Mean error: mean absolute error in points. Rank correlation: Spearman's."]
+    beside = _beside_best(predictions.table, summary)
+    rows: list[tuple[Value, ...]] = [
+        (*(parts.short(v) for v in row), words) for row, words in zip(summary.rows(), beside, strict=True)
+    ]
+    note = ["Mean error: mean absolute error in points. Rank correlation: Spearman's.", _BESIDE]
     spread = spread_words(predictions)
     note += [f"{spread[0].upper()}{spread[1:]}."] if spread else []
     sizes = predictions.table.group_by(*KEYS, "run").len().group_by(KEYS).agg(pl.col("len").n_unique())
     note += ["Models: targets in a run, on average, as runs differ."] if max(sizes["len"]) > 1 else []
-    return Table("Error of every method", Data("errors", _SUMMARY, rows), " ".join(note), hide=_alike(summary))
+    return Table(
+        "Error of every method", Data("errors", (*_SUMMARY, "beside_best"), rows), " ".join(note), hide=_alike(summary)
+    )
+
+
+_BESIDE = (
+    "Beside the best of the same benchmark and split: like it where errors of the same models differ by less than two "
+    "standard errors over models, which more targets would make smaller."
+)
+
+
+def _beside_best(table: pl.DataFrame, summary: pl.DataFrame) -> list[str]:
+    """Of every row of a summary, whether its error can be told apart from the smallest of its benchmark and split."""
+    keys = ["benchmark", "split", "method", "n_anchors"]
+    error = (pl.col("estimate") - pl.col("truth")).abs()
+    of_models = table.group_by(*keys, "model").agg(error.mean().alias("error"))
+    each = {key: dict(part.select("model", "error").rows()) for key, part in of_models.group_by(keys)}
+    best = {(r["benchmark"], r["split"]): r for r in _best_of_each(summary).to_dicts()}
+    words = []
+    for row in summary.to_dicts():
+        first = best[row["benchmark"], row["split"]]
+        own, other = (each[tuple(r[k] for k in keys)] for r in (row, first))
+        apart = np.array([own[name] - other[name] for name in own if name in other])
+        if all(row[k] == first[k] for k in keys):
+            words.append("best")
+        elif len(apart) < 2 or apart.mean() < 2 * apart.std(ddof=1) / np.sqrt(len(apart)):
+            words.append("like it")
+        else:
+            words.append("")
+    return words
 
 
 def _alike(summary: pl.DataFrame) -> tuple[str, ...]:

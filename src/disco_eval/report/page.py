@@ -46,6 +46,7 @@ COLUMNS = {  # what a column is called, and how many decimals it shows; scores a
     "rank": ("rank", 0),
     "best_rank": ("best", 0),
     "worst_rank": ("worst", 0),
+    "beside_best": ("beside the best", 0),
     "n_models": ("models", 0),
     "n_runs": ("runs", 0),
     "n_anchors": ("anchors", 0),
