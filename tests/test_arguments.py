@@ -29,6 +29,7 @@ def small():
         ({"mixed": "yes"}, "mixed must be true or false, got 'yes'"),
         ({"curve": "no"}, "curve must be true or false, got 'no'"),
         ({"relatives": 3}, "relatives must be true or false, got 3"),
+        ({"progress": 3}, "progress must be a function of .what, done, total., got 3"),
     ],
 )
 def test_condense_refuses_arguments(given, message):
@@ -59,7 +60,7 @@ def test_what_are_no_responses_is_said_to_be_none(small):
 
 def test_further_items_and_margins_are_numbers(small):
     one, other = R.pick(models=[0]), R.pick(models=[1])
-    for more in (5.5, "5", True):
+    for more in (5.5, "5", True, False, None):
         for call in (lambda m: small.estimate(one, more=m), lambda m: small.compare(one, other, more=m), small.asked):
             with pytest.raises(ValidationError, match="more must be a whole number"):
                 call(more)

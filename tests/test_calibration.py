@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from disco_eval import Items, Models, Responses, condense, load
-from disco_eval.calibration import APART, FLAGS, LEAST_ODD, OF_SOURCES, OUTSIDE
+from disco_eval.calibration import APART, FLAGS, LEAST_ODD, OF_SOURCES, OUTSIDE, as_dear
 from disco_eval.condensing import _of_folds
 from disco_eval.numerics.likeness import effective_number
 from disco_eval.predict.guard import START
@@ -238,6 +238,13 @@ def test_where_cost_chooses_anchors_they_are_compared_with_random_items_that_cos
     assert "no-gain" not in c.source_flags
     assert v.against(len(c.anchors)) == f"{n} random items, which cost as much"
     assert replace(v, direct_items=1.0).against(9) == "1 random item, which costs as much"
+
+
+def test_no_more_random_items_are_drawn_than_count():
+    """Where dear items count for little, the anchors may cost as much as more typical ones than there are."""
+    items = Items(range(10), weight=[0, 0, *[1] * 8], cost=[500, 500, *[1] * 8])
+    assert as_dear(items, np.arange(10)) == 8
+    assert as_dear(items, np.arange(2, 7)) == 5
 
 
 def test_without_a_part_of_cost_they_are_compared_with_as_many_random_items(tmp_path):

@@ -298,6 +298,29 @@ def test_an_update_keeps_the_anchors_and_learns_from_all(tmp_path):
     assert "--update keeps the anchors" in line.stderr
 
 
+def test_an_update_of_anchors_chosen_by_cost_reads_the_costs(tmp_path):
+    """A table's own column of costs is named again, since the folds choose by it."""
+    r = population(50, 80)
+    cost = np.random.default_rng(0).lognormal(0, 1, 80).round(3)
+    rows = [
+        {"model": m, "item": i, "score": float(g), "tokens": c}
+        for m, grades in zip(r.models.ids, r.grades(), strict=True)
+        for i, g, c in zip(r.items.ids, grades, cost, strict=True)
+    ]
+    pl.DataFrame(rows[: 40 * 80]).write_csv(tmp_path / "old.csv")
+    pl.DataFrame(rows).write_csv(tmp_path / "all.csv")
+    quick = ("--no-curve", "--no-relatives")
+    run(
+        DISCO, "condense", "old.csv", "--cost", "tokens", "--budget", cost.sum() / 5, "--out", "c", *quick,
+        cwd=tmp_path,
+    )  # fmt: skip
+    run(DISCO, "condense", "all.csv", "--update", "c", "--cost", "tokens", "--out", "d", *quick, cwd=tmp_path)
+    old, new = (de.load(tmp_path / name) for name in "cd")
+    assert new.anchors.ids.tolist() == old.anchors.ids.tolist()
+    assert new.sources.n_models == 50
+    assert new.provenance["cost"] == pytest.approx(old.provenance["cost"])
+
+
 def many_sided(n_models: int, n_items: int, seed: int) -> Responses:
     """Models that are good at different things: what an item tells of one says little of another."""
     rng = np.random.default_rng(seed)

@@ -87,6 +87,8 @@ def test_models_that_answered_once_are_told_from_sources_that_answered_often():
         sources.models, sources.items, np.concatenate([sources.correct[:20], runs(30, 1).correct[20:]])
     )
     assert coarser(some_once, runs(3, 1, seed=1)) == ""  # it is usual here
+    for all_alike in (0.0, 1.0):  # several runs would say the same
+        assert coarser(sources, Responses.from_correct(["x"], range(50), np.full((1, 50), all_alike))) == ""
 
 
 def test_probabilities_given_as_log_likelihoods_are_refused():

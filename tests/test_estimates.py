@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disco_eval import condense
+from disco_eval import Models, Responses, condense
 from disco_eval.estimates import Rank, ranked
 from disco_eval.io import write_npz
 from tests.conftest import population
@@ -22,7 +22,8 @@ def test_ranks_count_the_better_ones(known, found):
     names = np.array([f"m{i}" for i in range(len(known))])
     asked = np.array([f"m{i}" if i % 2 and i < len(known) else f"new{i}" for i in range(len(found))])
     low, score, high = np.sort(np.array(found), axis=1).T
-    for i, rank in enumerate(ranked(asked, (score, low, high), names, np.array(known))):
+    own = [names.tolist().index(name) if name in names else None for name in asked.tolist()]
+    for i, rank in enumerate(ranked((score, low, high), np.array(known), own)):
         others = [s for name, s in zip(names, known, strict=True) if name != asked[i]]
         assert rank.of == len(others) + 1
         for place, value in ((rank.at, score[i]), (rank.best, high[i]), (rank.worst, low[i])):
@@ -31,7 +32,9 @@ def test_ranks_count_the_better_ones(known, found):
 
 
 def test_scores_that_differ_by_rounding_share_a_rank():
-    (rank,) = ranked(np.array(["new"]), [np.array([0.1 * 3])] * 3, np.array(["a", "b"]), np.array([0.3, 0.9]))
+    (rank,) = ranked([np.array([0.1 * 3])] * 3, np.array([0.3, 0.9]), [None])
+    assert rank == Rank(2, 2, 2, 3)
+    (rank,) = ranked([np.array([2 / 3])] * 3, np.array([float(np.float32(2 / 3)), 0.9]), [None])  # of single precision
     assert rank == Rank(2, 2, 2, 3)
     assert str(rank) == "2"
     assert str(Rank(2, 1, 3, 9)) == "2 (1 to 3)"
@@ -84,6 +87,17 @@ def test_a_source_model_is_not_counted_beside_itself(model):
     assert e.rank.of == 40
     others = np.delete(r.scores(), model)
     assert e.rank.at == 1 + (others > e.score).sum()
+
+
+def test_another_model_of_a_sources_name_is_counted_beside_it():
+    """Names such as checkpoint-1000 come again in every training run."""
+    r = population(40, 200, graded=True)
+    c = condense(r.pick(models=slice(0, 39)), 30, rng=0, curve=False)
+    other = Responses(Models([r.models.ids[0]]), r.items, r.correct[39:])
+    (e,) = c.estimate(other)
+    assert "source-model" not in e.flags
+    assert e.rank.of == 40
+    assert e.rank.at == 1 + (r.scores()[:39] > e.score + 1e-6).sum()
 
 
 def test_parts_of_a_condensation_are_shown_in_a_line():

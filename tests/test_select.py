@@ -119,6 +119,16 @@ def test_random_items_of_subtasks_do_not_depend_on_order_and_are_refused_where_t
         uniform(some, 7, rng=0, stratify=True)
 
 
+def test_random_items_are_drawn_by_what_they_count_for_without_subtasks_too():
+    r = population(12, 200, graded=True)
+    weight = np.where(np.arange(200) < 100, 3.0, 1.0)
+    r = Responses(r.models, r.items.having(weight=weight, subtask=None), r.correct)
+    drawn = [uniform(r, 40, rng=seed, stratify=True) for seed in range(20)]
+    assert np.mean([(a.positions < 100).sum() for a in drawn]) == pytest.approx(30, abs=1)
+    for a in drawn:
+        np.testing.assert_allclose(a.weights, 1 / 40)  # so that the plain mean is without bias
+
+
 def test_uniform_is_uniform():
     """Each of 20 items is drawn with probability 5/20; 2,000 draws put counts within 5 standard deviations of 500."""
     r = Responses.from_correct(["a"], range(20), np.zeros((1, 20)))

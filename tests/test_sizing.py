@@ -7,7 +7,7 @@ import pytest
 
 from disco_eval import Responses, ValidationError, condense, load
 from disco_eval.io import write_npz
-from disco_eval.sizing import enough_anchors
+from disco_eval.sizing import enough_anchors, missed_by
 from tests.conftest import population
 from tests.harness.conftest import DISCO, run
 
@@ -54,6 +54,17 @@ def test_what_is_out_of_reach_is_refused_with_what_was_found():
     line = r"asked for, but .* 6\.32 with 10, 4\.47 with 20, 3\.65 with 30 anchors: allow more"
     with pytest.raises(ValidationError, match=line):
         enough_anchors(0.03, 30, measure)
+
+
+def test_an_error_above_what_was_asked_for_is_told():
+    assert (
+        missed_by(None, 0.03, 0.001, 50) == missed_by(0.03, 0.03, 0.001, 50) == missed_by(0.03, 0.029, 0.001, 50) == ""
+    )
+    said = missed_by(0.03, 0.033, 0.004, 100)
+    assert (
+        said == "It is 0.30 points above what was asked for, no more than it varies by chance; --anchors 122 is safer."
+    )
+    assert ", more than it varies by chance; --anchors 144 is" in missed_by(0.03, 0.036, 0.004, 100)
 
 
 def test_a_condensation_has_as_many_anchors_as_the_error_takes(tmp_path):
@@ -108,6 +119,11 @@ def test_items_that_count_for_nothing_are_never_asked_for():
         ({"error": 0.02, "select_options": {"budget": 9.0}}, "give one of them"),
         ({"error": 0.0001, "n_anchors": 20}, "with 10, .* with 20 anchors: allow more"),
         ({"error": 0.02, "n_anchors": "20"}, "n_anchors must be a whole number"),
+        (
+            {"error": 0.02, "select": "pds", "select_options": {"committee_size": 99}},
+            "committee of 99 was asked for, but there are 40 source models$",
+        ),
+        ({"error": 0.02, "progress": 3}, "progress must be a function"),
     ],
 )
 def test_what_makes_no_sense_is_refused(given, line):
@@ -123,6 +139,7 @@ def test_the_command_says_what_was_tried_and_draws_it(tmp_path):
     found = json.loads(run(*command, "--out", "d", "--json", cwd=tmp_path).stdout)
     assert [row["n_anchors"] for row in found["by_anchors"]][:2] == [10, 20]
     assert found["by_anchors"][-1]["mae_pp"] <= 3
+    assert ("points above what was asked for" in out) == (found["mae_pp"] > 3.005)
     page = (tmp_path / "c" / "report.html").read_text(encoding="utf-8")
     assert "How many anchors does it take?" in page
     assert f"{found['n_anchors']} were kept to reach 3.00 points" in page

@@ -25,7 +25,7 @@ class Items:
     Parameters
     ----------
     ids : (n_items,) unique, stable names, best qualified by the leaf task: ``"mmlu_astronomy/17"``.
-    subtask : (n_items,) leaf task of each item; ``""`` where the benchmark has none.
+    subtask : (n_items,) leaf task of each item; ``""`` for all where the benchmark has none.
     weight : (n_items,) >= 0, how the benchmark's score averages its items; 1 each by default.
     n_choices : (n_items,) the real answer choices (vision: classes); 2 where only right or wrong is known.
     label : (n_items,) index of the right choice, or None where only grades are known.
@@ -69,6 +69,12 @@ class Items:
         self._check()
 
     def _check(self) -> None:
+        of_none = self.subtask == ""
+        if of_none.any() and not of_none.all():
+            raise ValidationError(
+                f"{of_none.sum()} of {len(of_none)} items are of no subtask, such as {some(self.ids[of_none])}, but "
+                "others are of one: give all items a subtask, or none"
+            )
         self._refuse((self.weight < 0) | ~np.isfinite(self.weight), self.weight, "weight", "a finite number >= 0")
         with np.errstate(over="ignore"):
             total = self.weight.sum()

@@ -324,7 +324,7 @@ def as_dear(items: Items, at: Array) -> int:
     assert items.cost is not None
     typical = float(items.cost @ items.weight / items.weight.sum())
     n = round(float(items.cost[at].sum()) / typical) if typical > 0 else len(at)
-    return int(np.clip(n, 1, len(items)))
+    return int(np.clip(n, 1, (items.weight > 0).sum()))
 
 
 def curve_sizes(n: int) -> list[int]:

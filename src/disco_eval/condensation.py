@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .calibration import OF_ESTIMATES, CrossValidation, source_flags
 from .checks import same_questions
-from .errors import AlignmentError, ValidationError, some
+from .errors import AlignmentError, ValidationError, check_kind, some
 from .estimates import Estimate, SubtaskEstimate, ranked
 from .numerics.gp import squared_distances
 from .numerics.intervals import normal_width
@@ -98,6 +98,7 @@ class Condensation:
 
     def asked(self, more: int = 0) -> Items:
         """The items to evaluate: the anchors, then the first ``more`` of the reserve; ValidationError for too many."""
+        check_kind("int", more=more)
         if not more:
             return self.items
         return self.items.then(self._reserve(more).items.pick(slice(0, more)))
@@ -115,14 +116,15 @@ class Condensation:
         Raises AlignmentError where anchors are missing or are other questions; ValidationError for a level outside
         (0, 1), or answers without the probabilities that the signature needs.
         """
+        self.asked(more)
         part = self.answers(answers)
         found = assess(self.score_model, part)
         halves = (self.validation.half_widths(found, each) for each in (level, LEVEL))
         told = Told(np.clip(found.score, 0.0, 1.0), *halves)
         flags = [(*own, *self.source_flags) for own in self.own_flags(part, found)]
-        rests_on = np.zeros(len(flags), dtype=bool)
+        rests_on = surveyed = np.zeros(len(flags), dtype=bool)
         if more:
-            told, flags, rests_on = self._top_up(part, answers, found, told, flags, level, more)
+            told, flags, surveyed, rests_on = self._top_up(part, answers, found, told, flags, level, more)
         least, most = self.possible(part, answers, more)
         scores = np.clip(told.score, least, most)
         low, high = np.maximum(scores - told.half, least), np.minimum(scores + told.half, most)
@@ -130,7 +132,7 @@ class Condensation:
             flags = [tuple(f for f in own if f not in OF_ESTIMATES) for own in flags]
         nearest = self._nearest(part)
         by_subtask = self._subtasks(part, answers, found, scores, told.typical, level, more)
-        ranks = ranked(part.models.ids, (scores, low, high), self.sources.models.ids, self.source_scores)
+        ranks = ranked((scores, low, high), self.source_scores, self._as_sources(part))
         return [
             Estimate(
                 model=str(name),
@@ -143,6 +145,7 @@ class Condensation:
                 subtasks=by_subtask[i],
                 more=int(more) if rests_on[i] else 0,
                 rank=ranks[i],
+                surveyed=bool(surveyed[i]),
             )
             for i, name in enumerate(part.models.ids.tolist())
         ]
@@ -213,12 +216,12 @@ class Condensation:
 
     def own_flags(self, answers: Responses, found: Assessment) -> list[tuple[str, ...]]:
         """The flags of every model that concern it alone, from its ``answers`` to the anchors and what they tell."""
-        masks = {"source-model": self._are_sources(answers)}
+        masks = {"source-model": np.array([k is not None for k in self._as_sources(answers)], dtype=bool)}
         masks |= self.validation.unusual(found)
         return [tuple(name for name, mask in masks.items() if mask[i]) for i in range(answers.n_models)]
 
-    def _are_sources(self, answers: Responses) -> Array:
-        """Which models are source models, (n_models,): of the same name, and right on the same anchors.
+    def _as_sources(self, answers: Responses) -> list[int | None]:
+        """Which source model every model is, None for new ones: of the same name, and right on the same anchors.
 
         Names such as ``checkpoint-1000`` come again; a source run again may differ on one anchor in twenty.
         """
@@ -226,9 +229,7 @@ class Condensation:
         ours, theirs = self.sources.grades(), answers.grades()
         most = max(RERUN, 1 / len(self.anchors))
         at = [known.get(name) for name in answers.models.ids.tolist()]
-        return np.array(
-            [k is not None and np.abs(ours[k] - theirs[i]).mean() <= most for i, k in enumerate(at)], dtype=bool
-        )
+        return [k if k is not None and np.abs(ours[k] - theirs[i]).mean() <= most else None for i, k in enumerate(at)]
 
     def save(self, path: Any, *, overwrite: bool = False) -> None:
         """Write the condensation to a folder: JSON, safetensors and a README card; whole or not at all."""
@@ -241,9 +242,7 @@ class Condensation:
         recorded = self.provenance.get("responses") or {}
         if "models" not in recorded:
             return self
-        abouts = {
-            name: {k: v for k, v in about.items() if k != "results"} for name, about in recorded["models"].items()
-        }
+        abouts = {m: {k: v for k, v in about.items() if k != "results"} for m, about in recorded["models"].items()}
         return replace(self, provenance={**self.provenance, "responses": {**recorded, "models": abouts}})
 
     def _reserve(self, more: int) -> Reserve:
@@ -264,8 +263,8 @@ class Condensation:
         flags: list[tuple[str, ...]],
         level: float,
         more: int,
-    ) -> tuple[Told, list[tuple[str, ...]], Array]:
-        """What is told with ``more`` items of the reserve, the flags, and which estimates rest on these items.
+    ) -> tuple[Told, list[tuple[str, ...]], Array, Array]:
+        """What is told with ``more`` items of the reserve, the flags, what is a survey's, what rests on the items.
 
         An alarmed model is estimated as by a survey; one well inside the sources' range by both ways, weighed by their
         errors; one near the edge, or of a score model that knows none, by that with the narrower interval. A flag is
@@ -285,7 +284,7 @@ class Condensation:
         alarmed = np.array([bool(set(of_model) - {"source-model"}) for of_model in flags])
         inside = ~alarmed & (found.outside < -START) & (made.whole is None)
         use = alarmed | ~inside & (surveyed.typical < first.typical)
-        return first.but(use, surveyed).but(inside, made.mixed(first, *grades, level)), flags, use | inside
+        return first.but(use, surveyed).but(inside, made.mixed(first, *grades, level)), flags, use, use | inside
 
     @property
     def subtask_mae(self) -> Array:

@@ -25,7 +25,7 @@ from .resources import Here, memory_bound, workers
 from .responses import Responses, check_responses
 from .select import Anchors
 from .select.reserve import Reserve, draw_reserve
-from .sizing import enough_anchors
+from .sizing import FIRST, enough_anchors
 from .splits import check_folds, fold_groups, folds, telling_answers
 
 Progress = Callable[[str, int, int], None]
@@ -174,6 +174,8 @@ class _Run:
         self.curve = curve
         self.relatives = relatives
         self.rng = rng
+        if not (progress is None or callable(progress)):
+            raise ValidationError(f"progress must be a function of (what, done, total), got {progress!r}")
         self.tell: Progress = progress or (lambda what, done, total: None)
         self.error: float | None = None  # with so many anchors as reach it, at most those of the recipe
 
@@ -201,6 +203,7 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
     shared = recipe.share(responses, parts)
     by_anchors = np.zeros((0, 3))
     if run.error is not None:
+        replace(recipe, n_anchors=min(FIRST, recipe.n_anchors)).make(responses, for_tries)  # what is wrong in any case
         measure = partial(_measure, responses, recipe, parts, shared, for_tries, run.tell)
         n_anchors, by_anchors = enough_anchors(run.error, recipe.n_anchors, measure)
         recipe = replace(recipe, n_anchors=n_anchors)

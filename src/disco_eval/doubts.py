@@ -70,7 +70,8 @@ def coarser(sources: Responses, answers: Responses) -> str:
     usual = _partly(sources)
     if usual.mean() < PARTLY or np.quantile(usual, 0.05) == 0:
         return ""
-    plain = answers.models.ids[_partly(answers) == 0]
+    mean = answers.grades().mean(axis=1)
+    plain = answers.models.ids[(_partly(answers) == 0) & (mean > 1e-6) & (mean < 1 - 1e-6)]
     if not len(plain):
         return ""
     return (

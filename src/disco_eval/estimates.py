@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-ROUNDING = 1e-9  # that equal scores may differ by
+ROUNDING = 1e-6  # that equal scores may differ by: sums of grades in single precision
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ class Estimate:
     more : number of items beyond the anchors that the estimate rests on; with any, that of an alarmed model is
         design-based: nothing is assumed about it.
     rank : where that puts it among the source models.
+    surveyed : whether it rests on its own answers to all of these items alone, as a survey's, and on nothing that
+        source models teach of it.
     """
 
     model: str
@@ -69,6 +71,7 @@ class Estimate:
     subtasks: tuple[SubtaskEstimate, ...] = ()
     more: int = 0
     rank: Rank | None = None
+    surveyed: bool = False
 
     def __str__(self) -> str:
         note = f"  [{', '.join(self.flags)}]" if self.flags else ""
@@ -76,18 +79,17 @@ class Estimate:
         return f"{self.model}: {100 * self.score:.1f} ({span}){note}"
 
 
-def ranked(names: Array, found: Sequence[Array], known_names: Array, known: Array) -> list[Rank]:
+def ranked(found: Sequence[Array], known: Array, own: Sequence[int | None]) -> list[Rank]:
     """The ranks of models among others of ``known`` scores (n_known,); equal scores share the better rank.
 
-    ``found`` are the estimates, their low and their high ends, each (n_models,). A model that is one of the known ones
-    is not counted twice.
+    ``found`` are the estimates, their low and their high ends, each (n_models,). ``own`` (n_models,) says where a model
+    stands among the known ones, so that it is not counted twice; None for one that is none of them.
     """
     order, found = np.sort(known), [values + ROUNDING for values in found]
     better = [len(order) - np.searchsorted(order, values, side="right") for values in found]
-    own = {name: float(score) for name, score in zip(known_names.tolist(), known.tolist(), strict=True)}
     ranks = []
-    for i, name in enumerate(names.tolist()):
+    for i, k in enumerate(own):
         ends = zip(better, found, strict=True)
-        at, worst, best = (1 + int(n[i]) - int(own.get(name, -1.0) > values[i]) for n, values in ends)
-        ranks.append(Rank(at, best, worst, len(order) + (name not in own)))
+        at, worst, best = (1 + int(n[i]) - int(k is not None and known[k] > values[i]) for n, values in ends)
+        ranks.append(Rank(at, best, worst, len(order) + (k is None)))
     return ranks

@@ -13,6 +13,7 @@ from .errors import ValidationError
 Array = NDArray[Any]
 
 FIRST = 10  # anchors that are tried first, and twice as many each time after that
+WORTH_TELLING = 5e-5  # of an error, beyond what was asked for: what is shown of it
 FASTEST = 1.0  # power of their number by which errors fall; where they fall faster, nearly all items are anchors
 
 
@@ -47,3 +48,12 @@ def enough_anchors(error: float, most: int, measure: Callable[[int], tuple[float
         power = min(np.log(missed / reached) / np.log(last / before), FASTEST) if reached > 0 else FASTEST
         last = min(int(np.ceil(before * (missed / error) ** (1 / power))), last)
     return last, np.array(tried, dtype=np.float64)
+
+
+def missed_by(asked: float | None, mae: float, se: float, n_anchors: int) -> str:
+    """What to say where the error, measured anew, is larger than ``asked``; nothing where it is not."""
+    if asked is None or mae - asked < WORTH_TELLING:
+        return ""
+    safe = int(np.ceil(n_anchors * (mae / asked) ** 2))  # as if it fell by the square root of their number
+    chance = "no more than it varies by chance" if mae - asked <= se else "more than it varies by chance"
+    return f"It is {100 * (mae - asked):.2f} points above what was asked for, {chance}; --anchors {safe} is safer."

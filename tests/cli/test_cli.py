@@ -236,10 +236,10 @@ def test_help_names_everything_there_is_to_choose(command, option, names):
         (
             (
                 *("condense", "toy.zarr", "--out", "x", "--update", "toy-20", "--anchors", "9", "--budget", "9"),
-                *("--cost", "cost", "--name", "y", "--select", "pds", "--select-opt", "committee_size=9", "--mixed"),
+                *("--name", "y", "--select", "pds", "--select-opt", "committee_size=9", "--mixed"),
                 *("--predict", "knn", "--predict-opt", "k=3"),
             ),
-            "leave out --anchors and --budget and --cost and --name and --select and --select-opt and --mixed and "
+            "leave out --anchors and --budget and --name and --select and --select-opt and --mixed and "
             "--predict and --predict-opt",
         ),
         (("condense", "toy.zarr", "--out", "x", "--update", "toy-20", "--predict", "auto"), "leave out --predict"),

@@ -126,8 +126,9 @@ def test_exports_say_what_the_interval_and_the_number_of_items_rest_on():
     survey = "standard error of the anchors as a random sample of the benchmark"
     rest = "as a random sample of what the anchors left"
 
-    def exported(c, more=0, flags=()):
-        e = replace(c.estimate(r.pick(models=[55]))[0], flags=flags, more=more)
+    def exported(c, more=0, flags=(), surveyed=None):
+        surveyed = bool(more and flags) if surveyed is None else surveyed
+        e = replace(c.estimate(r.pick(models=[55]))[0], flags=flags, more=more, surveyed=surveyed)
         [made] = every_eval_ever(c, [e], "me/toy", "toy")[0]["evaluation_results"]
         [arguments] = [m["args"] for m in model_index(c, [e], "me/toy", "toy")[0]["results"][0]["metrics"]]
         details = made["score_details"]
@@ -145,6 +146,7 @@ def test_exports_say_what_the_interval_and_the_number_of_items_rest_on():
         exported(small, flags=("outside-range",)) == exported(small, flags=("odd-answers", "outside-range")) == survey
     )
     assert exported(small, 10) == f"{own}, and standard error of 10 further items {rest}"
+    assert exported(small, 10, surveyed=True) == f"{survey} and of 10 further items as one of what the anchors left"
     outside = exported(small, 10, ("outside-range",))
     assert outside == f"{survey} and of 10 further items as one of what the anchors left"
     assert exported(small, 10, ("odd-answers",)) == outside

@@ -430,6 +430,8 @@ def test_a_table_tells_families_of_models_whose_runs_do_not(tmp_path, ending):
     assert r.models.released[at].astype(str).tolist() == ["2024-03-01", "NaT", "NaT"]
     assert r.models.base.tolist() == [""] * 3
     assert read_lm_eval([tmp_path / "runs"]).grades().tolist() == r.grades().tolist()
+    again = disco("import", "lm-eval", tmp_path / "runs", "--out", tmp_path / "s.zarr", "--about", file).stderr
+    assert "of models that are in the store already is not taken (2): org/a, org/b" in again
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def condense(
     with limited(memory), on_cluster(scheduler), progress() as tell:
         how: dict[str, Any] = {"n_folds": folds, "curve": curve, "relatives": relatives, "rng": seed, "progress": tell}
         if update is not None:
-            fixed: dict[str, object] = {"--anchors": n_anchors, "--budget": budget, "--cost": cost, "--name": name}
+            fixed: dict[str, object] = {"--anchors": n_anchors, "--budget": budget, "--name": name}
             fixed |= {"--error": error}
             fixed |= {"--select": select, "--select-opt": select_opt, "--mixed": mixed or None}
             fixed |= {"--predict": predict, "--predict-opt": predict_opt}
@@ -250,6 +250,7 @@ def _record(c: Condensation, out: Path) -> dict[str, Any]:
 
 def _print(c: Condensation, out: Path) -> None:
     from ..calibration import FLAGS, KEPT_TOGETHER
+    from ..sizing import missed_by
 
     v = c.validation
     kept = {"none": "models", **KEPT_TOGETHER}[v.grouped_by]
@@ -262,7 +263,8 @@ def _print(c: Condensation, out: Path) -> None:
     )
     if len(v.by_anchors):
         tried = ", ".join(f"{100 * mae:.2f} with {n:.0f}" for n, mae, _ in v.by_anchors.tolist())
-        print(f"Tried before, to find how many anchors it takes: {tried}. The error above was measured anew.")
+        missed = missed_by(c.provenance.get("error_asked"), v.mae, v.mae_se, len(c.anchors))
+        print(f"Tried before, to find how many anchors it takes: {tried}. The error above was measured anew. {missed}")
     if c.subtask_names:
         own = c.subtask_mae
         print(

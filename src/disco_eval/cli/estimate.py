@@ -62,7 +62,7 @@ def estimate(
             here = [name for name in wanted if name in set(responses.models.ids.tolist())]
             responses = responses.pick(models=responses.models.positions(here))
         if responses.n_models:
-            if doubt := coarser(c.sources, c.answers(responses)):
+            if not c.leaves_nothing(more) and (doubt := coarser(c.sources, c.answers(responses))):
                 say(doubt)
             for e in c.estimate(responses, level, more=more):
                 if e.model in estimates:
@@ -141,9 +141,10 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
         print("All items of the benchmark were answered: nothing is estimated.")
     elif k > 0:
         without = [e.model for e in estimates if not e.more]
+        alone = sum(e.surveyed for e in estimates)
         print(
-            f"{len(estimates) - len(without)} of {len(estimates)} scores rest on {k} more items too, drawn by chance, "
-            "those of alarmed models on nothing that source models teach of them."
+            f"{len(estimates) - len(without)} of {len(estimates)} scores rest on {k} more items too, drawn by chance"
+            + (f", {alone} of them on nothing that source models teach of the model." if alone else ".")
         )
         if without:
             print(f"Near the edge of the sources' range these are known better without: {some(without)}.")

@@ -270,6 +270,8 @@ def _import(
     r = open_responses(out)
     if about is not None and (silent := [name for name in done.added if name not in known]):
         say(f"'{about}' says nothing of {len(silent)} of {len(done.added)} models: {some(silent)}")
+    if about is not None and (late := [name for name in done.present if name in known]):
+        say(f"What '{about}' says of models that are in the store already is not taken ({len(late)}): {some(late)}")
     if as_json:
         print_json(
             {

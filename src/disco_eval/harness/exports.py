@@ -146,7 +146,7 @@ def _method(c: Condensation, e: Estimate) -> str:
 
 def _of_more(c: Condensation, e: Estimate) -> str:
     """What an interval rests on where further items were answered."""
-    if not set(e.flags) - {"source-model"}:
+    if not e.surveyed:
         return f"{_LEFT_OUT}, and standard error of {e.more} further items as a random sample of what the anchors left"
     suspect = "anchors-differ" in e.flags or ("odd-answers" in e.flags and e.more >= len(c.anchors))
     if suspect or c.top_up(e.more).first is None:

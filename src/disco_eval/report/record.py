@@ -45,6 +45,7 @@ def estimate_record(e: Estimate) -> dict[str, Any]:
     """One estimate as ``disco estimate --json`` prints it."""
     interval = {"score": e.score, "low": e.low, "high": e.high}
     record = {"model": e.model, **interval, "flags": list(e.flags), "nearest": list(e.nearest), "more": e.more}
+    record |= {"surveyed": e.surveyed}
     record |= {"rank": asdict(e.rank)} if e.rank is not None else {}
     return record | ({"subtasks": [asdict(s) for s in e.subtasks]} if e.subtasks else {})
 

@@ -16,13 +16,14 @@ def uniform(responses: Responses, n_anchors: int, rng: Seed = None, *, stratify:
 
     Want it as a baseline, or where the source models say nothing about the targets. With ``stratify``, every subtask
     gives as many as it counts for, within one: equally many where all count alike (the paper's Random), more of those
-    that count for more. An item is then as likely as it counts, so the plain mean estimates the score without bias.
+    that count for more; where there are no subtasks, items are drawn by what they count for. An item is then as likely
+    as it counts, so the plain mean estimates the score without bias.
 
     Raises ValidationError for more anchors than items; with ``stratify``, than items that count.
     """
     check_count(responses, n_anchors)
     draw = generator(rng)
-    if stratify and len(responses.items.subtasks) > 1:
+    if stratify and (len(responses.items.subtasks) > 1 or np.ptp(responses.items.weight) > 0):
         return _over_subtasks(responses, n_anchors, draw)
     chosen = highest(responses, np.zeros(responses.n_items), n_anchors, draw, stratify=False)
     chance = np.full(n_anchors, n_anchors / responses.n_items)
