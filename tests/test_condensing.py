@@ -272,6 +272,24 @@ def test_probabilities_of_different_width_are_padded():
     assert not np.asarray(joined.probs)[:, 50:, 2:].any()
 
 
+def test_the_order_of_items_changes_no_folds():
+    """Models in threes that err alike are told by some of many items, whichever come first."""
+    rng = np.random.default_rng(0)
+    able, hard = np.repeat(rng.normal(size=20), 3), rng.normal(size=400)
+    luck = np.repeat(rng.random((20, 400)), 3, axis=0)
+    luck = np.where(rng.random(luck.shape) < 0.15, rng.random(luck.shape), luck)
+    grades = (luck < 1 / (1 + np.exp(hard - able[:, None]))).astype(np.float32)
+    r = Responses.from_correct([f"m{i}" for i in range(60)], [f"q{i}" for i in range(400)], grades)
+    found = [
+        condense(r.pick(items=order), 20, rng=0, curve=False, relatives=False).validation
+        for order in (np.arange(400), np.arange(400)[::-1], rng.permutation(400))
+    ]
+    assert found[0].grouped_by == "answers"
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.fold, found[0].fold)
+        np.testing.assert_allclose(other.estimate, found[0].estimate, atol=1e-6)
+
+
 # ---- more sources later ----------------------------------------------------------------------------------------
 
 

@@ -65,6 +65,10 @@ def test_commands_and_reports_tell_it(tmp_path):
     assert "rank of 51" in out
     for e in found:
         assert f"{Rank(**e['rank'])}" in out
+    both = r.pick(models=slice(49, 60)).load()
+    write_npz(both, tmp_path / "both.npz")
+    first = json.loads(run(DISCO, "estimate", "c", "both.npz", "--json", cwd=tmp_path).stdout)["estimates"][0]["rank"]
+    assert f"{Rank(**first)} of 50" in run(DISCO, "estimate", "c", "both.npz", cwd=tmp_path).stdout  # it is a source
     page = (tmp_path / "e" / "report.html").read_text(encoding="utf-8")
     assert "the place among the 50 source models and itself" in page
     about = json.loads((tmp_path / "e" / "about.json").read_text())

@@ -266,6 +266,9 @@ def _dates(values: ArrayLike | None, n: int) -> Array:
         ) from None
     if dates.shape != (n,):
         raise ValidationError(f"released has shape {dates.shape}, expected ({n},)")
+    late = dates > np.datetime64("9999-12-31")  # 20240113 is taken for a year
+    if late.any():
+        raise ValidationError(f"released holds {given[late][0]}, which is no date; write 2024-01-13, or '' if unknown")
     return read_only(dates)
 
 

@@ -59,9 +59,9 @@ def condense(
     ----------
     responses : the source models' answers, in memory or a store on disk.
     n_anchors : how many items to keep; 100 by default.
-    error : a mean absolute error in [0, 1], such as 0.015: keep as few items as are expected to reach it on left-out
-        source models (`sizing.enough_anchors`), at most ``n_anchors``, by default half of those that count. What was
-        tried stands in `CrossValidation.by_anchors`; the error with the number that is kept is measured anew.
+    error : a mean absolute error in [0, 1], such as 0.015: keep as few items, 10 or more, as are expected to reach it
+        on left-out source models (`sizing.enough_anchors`), at most ``n_anchors``, by default half of those that count.
+        What was tried stands in `CrossValidation.by_anchors`; the error with the number kept is measured anew.
     select, predict : names of a selection (`disco_eval.select.SELECTORS`) and a prediction
         (`disco_eval.predict.PREDICTORS`). ``"auto"``, our own best, by default; ``"pds"`` and ``"forest"`` are the
         paper's.

@@ -180,9 +180,9 @@ def check_folds(n_folds: int) -> None:
 
 
 def telling_answers(responses: Responses) -> Array:
-    """Grades on up to `TELLING` items, by which copies of a model are told, (n_models, k)."""
+    """Grades on up to `TELLING` items, by which copies of a model are told, (n_models, k), in any order."""
     steps = np.linspace(0, responses.n_items - 1, min(TELLING, responses.n_items)).round().astype(np.int64)
-    return responses.grades(steps)
+    return responses.grades(np.argsort(responses.items.ids, kind="stable")[steps])
 
 
 def fold_groups(models: Models, n_folds: int, answers: Array | None = None) -> str:

@@ -178,7 +178,7 @@ def test_other_prompts_are_refused_by_name(tmp_path):
 
 def test_a_partial_run_is_recognised(tmp_path):
     write_run(tmp_path, "a")
-    rows = [row(i, [-1.0, -2.0, -3.0], 0) for i in range(2)]
+    rows = [row(i, [-1.0, -2.0, -3.0], i) for i in range(2)]
     write_run(tmp_path, "b", {"t": rows}, **{"n-samples": {"t": {"original": 4, "effective": 2}}})
     with pytest.raises(AlignmentError, match=r"'b' has no answers to 2 items, such as t/2, t/3. 'b' ran on a subset"):
         read_lm_eval([tmp_path])
@@ -326,6 +326,28 @@ def test_a_model_with_grades_only_is_refused_among_ones_with_probabilities(tmp_p
         import_models(readers, tmp_path / "s.zarr", check=lambda first, other: None)
 
 
+def test_a_label_that_one_model_tells_holds_for_all_and_two_are_refused(tmp_path):
+    """Where a target may be a number or a text, the grades of some models tell which, of others not."""
+    r = population(3, 30)
+
+    def one(k, label):
+        items = r.items.having(label=label)
+        return Responses(r.models.pick([k]), items, r.correct[[k]], r.probs[[k]])
+
+    def stored(name, *labels):
+        readers = [(r.models.ids[k], lambda k=k, label=label: one(k, label)) for k, label in enumerate(labels)]
+        import_models(readers, tmp_path / name, check=lambda a, b: importing.check_items(a, b, False))
+        return open_responses(tmp_path / name).items.label
+
+    known = r.items.label
+    for k, labels in enumerate(((None, known, known), (known, None, None), (None, None, known))):
+        np.testing.assert_array_equal(stored(f"{k}.zarr", *labels), known)
+    assert stored("none.zarr", None, None) is None
+    other = np.where(np.arange(30) < 2, (known + 1) % 2, known)
+    with pytest.raises(AlignmentError, match="2 of 30 items have another right choice for"):
+        stored("two.zarr", known, other)
+
+
 def test_prompts_that_drift_are_not_kept_in_any_order(tmp_path, monkeypatch):
     monkeypatch.setattr("disco_eval.io.importing.BATCH", 1)
     r = population(3, 5)
@@ -440,7 +462,9 @@ def test_a_table_tells_families_of_models_whose_runs_do_not(tmp_path, ending):
         ("name,family\na,x\n", "needs a column model and one of family, base, released; it has name, family"),
         ("model,notes\na,x\n", "needs a column model and one of"),
         ("model,family\na,x\na,y\n", "has several rows of a; keep one"),
-        ("model,released\norg/m,May\n", "released holds something that is no date"),
+        ("model,released\norg/m,May\n", "facts.csv', model 'org/m': released holds something that is no date"),
+        ("model,released\nother,20240506\n", "model 'other': released holds 20240506, which is no date; write 2024-01"),
+        ("model,family\n,x\n,y\n", "has 2 rows without a model"),
     ],
 )
 def test_a_table_of_models_that_cannot_be_read_is_refused(tmp_path, text, line):
@@ -450,3 +474,5 @@ def test_a_table_of_models_that_cannot_be_read_is_refused(tmp_path, text, line):
     assert line in refused(*command, tmp_path / "facts.csv")
     assert not (tmp_path / "s.zarr").exists()
     assert "is no table that can be read" in refused(*command, tmp_path / "facts.txt")
+    (tmp_path / "facts.jsonl").write_text('{"model": "a", "family": ["x", "y"]}\n')
+    assert "family must hold one text each, but holds lists" in refused(*command, tmp_path / "facts.jsonl")

@@ -53,6 +53,19 @@ def test_sources_that_all_do_alike_teach_nothing_and_the_survey_says_so(told_apa
     assert "outside-range" not in like.flags
 
 
+def test_the_order_of_sources_that_hardly_differ_changes_nothing():
+    """Copies almost without noise: their process would be another one by the last bits of sums in another order."""
+    rng = np.random.default_rng(0)
+    right = (rng.random((24, 60)) < np.r_[np.zeros(20), 0.5 * np.ones(4)][:, None]).astype(float)
+    right[:20, 0] = rng.random(20) < 0.3
+    r = Responses.from_correct([f"m{i}" for i in range(24)], [f"i{j}" for j in range(60)], right)
+    found = [
+        Auto().fit(r.pick(models=order), complete(r, auto(r, 8, rng=0), 4, rng=0), rng=0)._mix
+        for order in (np.arange(24), rng.permutation(24), np.arange(24)[::-1])
+    ]
+    assert found[0].tolist() == found[1].tolist() == found[2].tolist()
+
+
 def test_an_unlucky_draw_is_no_alarm_where_sources_are_alike():
     """Checkpoints of one run: all within a point or two, far less than what 40 items can tell."""
     right = rising(np.linspace(0.0, 0.1, 80))

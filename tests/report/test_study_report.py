@@ -167,16 +167,26 @@ def test_tables_say_what_their_spread_is(studied, tmp_path):
 
 
 def test_methods_that_cannot_be_told_from_the_best_are_named():
-    """One errs by 1 point always, one by as much on average, one by twice as much; on another split it is alone."""
-    off = {"best": np.full(40, 0.01), "alike": 0.011 + np.tile([-0.005, 0.005], 20), "worse": np.full(40, 0.02)}
+    """Errors in points: always 1, as much by models, as much by runs, the same as the first, twice as much.
+
+    On another split one is alone, with more anchors another is the best, and one run tells nothing.
+    """
+    models, runs = np.arange(40), np.arange(4)[:, None]
+    none = 0 * (runs + models)
+    off = {"best": 1 + none, "same": 1 + none, "worse": 2 + none}
+    off |= {"models": 1.1 + 0.5 * (-1) ** (models + none), "runs": 1.1 + 0.3 * (-1) ** (runs + none)}
+    scenes = [("iid", 9, off, 4), ("iid", 20, {"worse": off["worse"], "other": off["models"] + 2}, 4)]
+    scenes += [("top10", 9, {"worse": off["worse"]}, 4), ("one", 9, {k: off[k] for k in ("best", "worse")}, 1)]
     rows = [
-        {"benchmark": "b", "method": method, "split": split, "run": run, "n_anchors": 9, "model": f"m{k}",
-         "truth": 0.5 + k / 1000, "estimate": 0.5 + k / 1000 + float(e) * (-1) ** (k + run)}
-        for split, methods in (("iid", off), ("top10", {"worse": off["worse"]}))
-        for method, errors in methods.items() for run in range(2) for k, e in enumerate(errors)
+        {"benchmark": "b", "method": method, "split": split, "run": run, "n_anchors": n, "model": f"m{k}",
+         "truth": 0.5 + k / 1000, "estimate": 0.5 + k / 1000 + float(errors[run, k]) / 100 * (-1) ** (k + run)}
+        for split, n, methods, n_runs in scenes for method, errors in methods.items() for run in range(n_runs)
+        for k in models
     ]  # fmt: skip
     data = errors_table(from_table(pl.DataFrame(rows))).data
-    at = [data.columns.index(name) for name in ("split", "method", "beside_best")]
-    assert [tuple(row[k] for k in at) for row in data.rows] == [
-        ("iid", "best", "best"), ("iid", "alike", "like it"), ("iid", "worse", ""), ("top10", "worse", "best"),
-    ]  # fmt: skip
+    at = [data.columns.index(name) for name in ("split", "n_anchors", "method", "beside_best")]
+    assert {tuple(row[k] for k in at[:3]): row[at[3]] for row in data.rows} == {
+        ("iid", 9, "best"): "best", ("iid", 9, "models"): "like it", ("iid", 9, "runs"): "like it",
+        ("iid", 9, "same"): "like it", ("iid", 9, "worse"): "", ("iid", 20, "worse"): "best", ("iid", 20, "other"): "",
+        ("top10", 9, "worse"): "best", ("one", 9, "best"): "best", ("one", 9, "worse"): "not known",
+    }  # fmt: skip

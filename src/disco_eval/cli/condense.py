@@ -46,8 +46,8 @@ def condense(
         float | None,
         typer.Option(
             "--error",
-            help="Mean error in points that is good enough: keep as few items as reach it, at most --anchors (half of "
-            "all by default).",
+            help="Mean error in points that is good enough: keep as few items as reach it, 10 or more, at most "
+            "--anchors (by default half of those that count).",
             min=0.01,
             max=99,
         ),

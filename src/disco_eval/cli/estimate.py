@@ -110,12 +110,13 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
     from ..report.record import more_wanted
 
     own = {e.model: [f for f in e.flags if f not in OF_SOURCES] for e in estimates}
+    most = max((e.rank.of for e in estimates if e.rank), default=0)
     rows = [
         [
             e.model,
             f"{100 * e.score:.1f}",
             f"{100 * e.low:.1f} to {100 * e.high:.1f}",
-            str(e.rank),
+            f"{e.rank}" + (f" of {e.rank.of}" if e.rank and e.rank.of < most else ""),
             ", ".join(own[e.model]),
         ]
         for e in estimates
@@ -124,7 +125,7 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
         "model",
         "score",
         f"{100 * level:g} % interval",
-        f"rank of {max((e.rank.of for e in estimates if e.rank), default=0)}",
+        f"rank of {most}",
         "flags",
     ]
     if not any(own.values()):
@@ -147,7 +148,7 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
             + (f", {alone} of them on nothing that source models teach of the model." if alone else ".")
         )
         if without:
-            print(f"Near the edge of the sources' range these are known better without: {some(without)}.")
+            print(f"These are known better without, by the narrower interval: {some(without)}.")
     if (k := more_wanted(c, estimates)) > 0:
         print(
             f"{k} more items would give an estimate that holds for models unlike the sources; "

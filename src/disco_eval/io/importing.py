@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import DTypeLike
 
 from ..appending import append_models
-from ..errors import AlignmentError, FormatError, some
+from ..errors import AlignmentError, FormatError, ValidationError, some
 from ..resources import memory_bound
 from ..responses import Items, Models, Responses
 from ..store import open_responses
@@ -87,12 +87,22 @@ def read_about(file: Path) -> dict[str, dict[str, str]]:
         raise FormatError(
             f"'{file}' needs a column model and one of {', '.join(ABOUT)}; it has {some(frame.columns, 12)}"
         )
+    nested = [name for name in ("model", *columns) if frame[name].dtype.is_nested()]
+    if nested:
+        raise FormatError(f"'{file}': {some(nested)} must hold one text each, but holds lists")
     rows = frame.select(pl.col("model", *columns).cast(pl.String).fill_null("").str.strip_chars()).to_dicts()
+    if nameless := sum(not row["model"] for row in rows):
+        raise FormatError(f"'{file}' has {nameless} rows without a model; name the model, or leave the row out")
     found = {row["model"]: {name: row[name] for name in columns} for row in rows}
     if len(found) < len(rows):
         names = [row["model"] for row in rows]
         twice = [name for name in found if names.count(name) > 1]
         raise FormatError(f"'{file}' has several rows of {some(twice)}; keep one of each model")
+    for model, about in found.items():
+        try:
+            Models([model], **{name: [value] for name, value in about.items()})
+        except ValidationError as e:
+            raise FormatError(f"'{file}', model '{model}': {e}") from None
     return found
 
 
@@ -111,7 +121,7 @@ def _told(one: Responses, about: Mapping[str, Mapping[str, str]]) -> Responses:
 def check_items(
     first: Responses, other: Responses, allow_prompt_drift: bool, *, lacking: str = "", differing: str = ""
 ) -> None:
-    """Refuse a second model that answered other items, or the same items with other prompts (by digest).
+    """Refuse a second model that answered other items, or the same with other prompts (by digest) or right choices.
 
     ``lacking`` and ``differing`` say why that may be, where more is known than the answers.
     """
@@ -126,6 +136,14 @@ def check_items(
         raise AlignmentError(
             f"'{b}' answered {differs.sum()} of {len(differs)} items with other prompts than '{a}', such as "
             f"{some(first.items.ids[differs])}{differing}. To mix them all the same: --allow-prompt-drift"
+        )
+    label, other_label = first.items.label, aligned.items.label
+    unknown = label is None or other_label is None
+    wrong = np.zeros(0, dtype=bool) if unknown else np.asarray(label != other_label)
+    if wrong.any() and not allow_prompt_drift:
+        raise AlignmentError(
+            f"{wrong.sum()} of {len(wrong)} items have another right choice for '{b}' than for '{a}', such as "
+            f"{some(first.items.ids[wrong])}{differing}. To mix them all the same: --allow-prompt-drift"
         )
 
 
@@ -166,11 +184,13 @@ def _sharing(one: Responses, items: Items) -> Responses:
 def join(parts: list[Responses]) -> Responses:
     """Several models' answers to the same items, in the same order, as one; grades only where any has grades only.
 
-    Items are the first's; a digest on which the parts differ (allowed prompt drift) becomes unknown.
+    Items are the first's; a digest on which the parts differ (allowed prompt drift) becomes unknown, and labels are
+    those of the first that knows them.
     """
     first = parts[0]
     same = np.all([p.items.digest == first.items.digest for p in parts], axis=0)
-    items = first.items.having(digest=np.where(same, first.items.digest, ""))
+    label = next((p.items.label for p in parts if p.items.label is not None), None)
+    items = first.items.having(digest=np.where(same, first.items.digest, ""), label=label)
     columns = ("released", "family", "base", "revision")
     models = Models(
         np.concatenate([p.models.ids for p in parts]),

@@ -15,7 +15,7 @@ from ..numerics.likeness import with_copies
 from ..numerics.rng import Seed
 from ..numerics.survey import FEWEST, UNSEEN, Survey
 from ..responses import Responses
-from ..select.anchors import Anchors
+from ..select.anchors import Anchors, by_id
 from ..splits import kin, telling_answers
 from .base import Array, Arrays, Config, check_answers, clip, has_part, named_arrays, need, need_part
 from .guard import GROWTH, LEAST_SD, START, SURE, beyond, older_share, survey_share
@@ -319,11 +319,15 @@ def _fit_processes(known: Responses, scores: Array, soft: bool, weights: Array) 
 
 
 def evenly(ids: Array, scores: Array) -> Array:
-    """Positions of the source models that processes learn from: all, or `MOST_SOURCES` at even steps of their rank."""
+    """Positions of the source models that processes learn from: all, or `MOST_SOURCES` at even steps of their rank.
+
+    In the order of their names: where hardly any model differs, last bits make another process.
+    """
     if len(scores) <= MOST_SOURCES:
-        return np.arange(len(scores))
+        return by_id(ids)
     order = np.lexsort((ids, scores))
-    return np.sort(order[np.linspace(0, len(order) - 1, MOST_SOURCES).round().astype(np.int64)])
+    taken = order[np.linspace(0, len(order) - 1, MOST_SOURCES).round().astype(np.int64)]
+    return np.asarray(taken[by_id(ids[taken])])
 
 
 def _fit_line(source: Responses, anchors: Anchors, grades: Array, scores: Array) -> AbilityLine:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ..studies.predictions import KEYS, Predictions
 from . import charts, parts
@@ -17,6 +18,7 @@ from .tables import same_words, slug, span, spread_words
 
 CURVES = 8  # lines that can be told apart
 SCATTERS = 6
+UNKNOWN = "not known"  # whether a method differs from the best
 INLINE = 3  # benchmarks and splits whose best methods are named at the top
 _SUMMARY = (
     "benchmark",
@@ -128,30 +130,47 @@ def errors_table(predictions: Predictions) -> Table:
 
 
 _BESIDE = (
-    "Beside the best of the same benchmark and split: like it where errors of the same models differ by less than two "
-    "standard errors over models, which more targets would make smaller."
+    "Beside the best of as many anchors on the same benchmark and split: like it where errors differ by no more than "
+    "other anchors, draws and targets would make of it one time in twenty; one run does not tell."
 )
 
 
 def _beside_best(table: pl.DataFrame, summary: pl.DataFrame) -> list[str]:
-    """Of every row of a summary, whether its error can be told apart from the smallest of its benchmark and split."""
-    keys = ["benchmark", "split", "method", "n_anchors"]
+    """Of every row of a summary, whether its error can be told from the smallest with as many anchors; "" where so.
+
+    Runs have anchors of their own, in which all of their targets share, and targets may be the same in all runs. So
+    the variances over both are added, with as many degrees of freedom as runs allow. Nothing is said of one run.
+    """
     error = (pl.col("estimate") - pl.col("truth")).abs()
-    of_models = table.group_by(*keys, "model").agg(error.mean().alias("error"))
-    each = {key: dict(part.select("model", "error").rows()) for key, part in of_models.group_by(keys)}
-    best = {(r["benchmark"], r["split"]): r for r in _best_of_each(summary).to_dicts()}
+    each = table.select(*KEYS, "run", "model", error.alias("error"))
+    parts = dict(iter(each.group_by(KEYS)))
+    rows, best = summary.to_dicts(), dict[tuple[Any, ...], dict[str, Any]]()
+    for row in sorted(rows, key=lambda row: row["mae_pp"]):
+        best.setdefault(_scene_of(row), row)
     words = []
-    for row in summary.to_dicts():
-        first = best[row["benchmark"], row["split"]]
-        own, other = (each[tuple(r[k] for k in keys)] for r in (row, first))
-        apart = np.array([own[name] - other[name] for name in own if name in other])
-        if all(row[k] == first[k] for k in keys):
-            words.append("best")
-        elif len(apart) < 2 or apart.mean() < 2 * apart.std(ddof=1) / np.sqrt(len(apart)):
-            words.append("like it")
-        else:
-            words.append("")
+    for row in rows:
+        first = best[_scene_of(row)]
+        own, other = (parts[tuple(r[k] for k in KEYS)] for r in (row, first))
+        both = own.join(other, on=["run", "model"]).with_columns(apart=pl.col("error") - pl.col("error_right"))
+        by_run, by_model = (
+            both.group_by(of).agg(pl.col("apart").mean())["apart"].to_numpy() for of in ("run", "model")
+        )
+        words.append("best" if row is first else _told_apart(by_run, by_model))
     return words
+
+
+def _scene_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["benchmark"], row["split"], row["n_anchors"]
+
+
+def _told_apart(by_run: NDArray[Any], by_model: NDArray[Any]) -> str:
+    """From differences of errors in every run and of every model."""
+    from scipy.stats import t
+
+    if len(by_run) < 2:
+        return UNKNOWN
+    error = np.sqrt(sum(float(v.var(ddof=1)) / len(v) for v in (by_run, by_model) if len(v) > 1))
+    return "like it" if by_run.mean() <= t.ppf(0.975, len(by_run) - 1) * error else ""
 
 
 def _alike(summary: pl.DataFrame) -> tuple[str, ...]:
