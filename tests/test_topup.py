@@ -265,6 +265,41 @@ def test_with_further_items_models_like_the_sources_are_told_better():
     assert all(0.85 < np.mean(h) < 0.96 for h in held.values())
 
 
+@pytest.mark.parametrize("select", ["auto", "pds"])
+def test_few_sources_are_believed_less_but_not_set_aside(select):
+    """A handful of further items would be a far worse estimate than what few sources teach of models like them."""
+    first, topped, held = [], [], []
+    for seed in range(4):
+        r = population(75, 400, seed=seed, graded=True)
+        r = Responses(Models(r.models.ids), r.items, r.correct)
+        order = np.random.default_rng(seed).permutation(75)
+        c = condense(r.pick(models=order[:35]), 40, select=select, rng=seed, curve=False, relatives=False)
+        assert c.source_flags == ("few-sources",)
+        new = r.pick(models=order[35:])
+        for before, e, truth in zip(c.estimate(new), c.estimate(new, more=6), new.scores(), strict=True):
+            if set(before.flags) | set(e.flags) == {"few-sources"}:
+                first.append(abs(before.score - truth))
+                topped.append(abs(e.score - truth))
+                held.append(e.low <= truth <= e.high)
+    assert len(first) > 60
+    assert np.mean(topped) < 1.15 * np.mean(first)
+    assert np.mean(held) > 0.85
+
+
+def test_sources_that_are_alike_leave_every_model_to_the_survey():
+    r = population(60, 300, graded=True)
+    middle = np.argsort(r.scores())[30]
+    copies = np.repeat(r.grades()[[middle]], 50, axis=0)
+    flip = np.random.default_rng(0).random(copies.shape) < 0.03
+    models = Models([f"c{i}" for i in range(50)], family=["one"] * 50)
+    alike = Responses(models, r.items, np.where(flip, 1 - copies, copies))
+    c = condense(alike, 40, rng=0, curve=False, relatives=False)
+    assert "alike-sources" in c.source_flags
+    for e in c.estimate(r.pick(models=slice(0, 20)), more=20):
+        assert e.surveyed
+        assert e.more == 20
+
+
 @pytest.mark.parametrize("predict", ["auto", "gpirt"])
 def test_near_the_edge_or_where_none_is_known_the_narrower_of_both_is_told(predict):
     r = population(80, 300, graded=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import OF_ESTIMATES, CrossValidation, source_flags
+from .calibration import OF_ESTIMATES, WEAK, CrossValidation, source_flags
 from .checks import same_questions
 from .errors import AlignmentError, ValidationError, check_kind, some
 from .estimates import Estimate, SubtaskEstimate, ranked
@@ -109,9 +109,9 @@ class Condensation:
         Answers to other items are ignored. ``level`` is the nominal coverage of ``low`` to ``high``: the errors that
         the same procedure made on source models it had not seen.
 
-        With ``more``, the answers hold the first so many items of the reserve too. A model with an alarm is then
-        estimated as by a survey, which does not rest on its being like the sources, with the interval that this design
-        gives; one without an alarm by both, weighed by their errors (`_top_up`).
+        With ``more``, the answers hold the first so many items of the reserve too. A model with an alarm of its own is
+        then estimated as by a survey, which does not rest on its being like the sources, with the interval that this
+        design gives; one without by both, weighed by their errors (`_top_up`).
 
         Raises AlignmentError where anchors are missing or are other questions; ValidationError for a level outside
         (0, 1), or answers without the probabilities that the signature needs.
@@ -266,10 +266,9 @@ class Condensation:
     ) -> tuple[Told, list[tuple[str, ...]], Array, Array]:
         """What is told with ``more`` items of the reserve, the flags, what is a survey's, what rests on the items.
 
-        An alarmed model is estimated as by a survey; one well inside the sources' range by both ways, weighed by their
-        errors; one near the edge, or of a score model that knows none, by that with the narrower interval. A flag is
-        added where anchors and further items disagree; anchors that may have leaked stand for themselves, once there
-        are as many further items.
+        An alarmed model is estimated as by a survey, others by `TopUp.told`: sources that are few, or gain nothing, are
+        no alarm about a model. A flag is added where anchors and further items disagree; anchors that may have leaked
+        stand for themselves, once there are as many further items.
         """
         made, grades = self.top_up(more), (part.grades(), self.further(answers, more).grades())
         ahead = made.ahead(*grades) > MOST_AHEAD
@@ -281,10 +280,10 @@ class Condensation:
         overruled = more >= len(self.anchors)  # fewer items do not overrule more
         odd = np.array([overruled and "odd-answers" in of_model for of_model in own])
         surveyed = made.surveyed(*grades, odd, ahead, level)
-        alarmed = np.array([bool(set(of_model) - {"source-model"}) for of_model in flags])
-        inside = ~alarmed & (found.outside < -START) & (made.whole is None)
-        use = alarmed | ~inside & (surveyed.typical < first.typical)
-        return first.but(use, surveyed).but(inside, made.mixed(first, *grades, level)), flags, use, use | inside
+        alarmed = np.array([bool(set(of_model) - {"source-model", *WEAK}) for of_model in flags])
+        inside, weak = found.outside < -START, bool(self.source_flags)
+        told, by_survey, rests = made.told(first, surveyed, *grades, inside=inside, weak=weak, level=level)
+        return told.but(alarmed, surveyed), flags, by_survey | alarmed, rests | alarmed
 
     @property
     def subtask_mae(self) -> Array:

@@ -54,8 +54,7 @@ class Estimate:
     flags : what is unusual about this model, as keys of `disco_eval.calibration.FLAGS`, which has the words.
     nearest : the source models whose answers on the anchors are most alike, nearest first.
     subtasks : an estimate for every subtask, where the benchmark has several.
-    more : number of items beyond the anchors that the estimate rests on; with any, that of an alarmed model is
-        design-based: nothing is assumed about it.
+    more : number of items beyond the anchors that the estimate rests on.
     rank : where that puts it among the source models.
     surveyed : whether it rests on its own answers to all of these items alone, as a survey's, and on nothing that
         source models teach of it.
