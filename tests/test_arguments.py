@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from disco_eval import condense, study, update
+from disco_eval import Responses, condense, study, update
 from disco_eval.errors import DiscoError, ValidationError
 from tests.conftest import population
 
@@ -35,6 +35,14 @@ def small():
 def test_condense_refuses_arguments(given, message):
     with pytest.raises(ValidationError, match=message):
         condense(R, 12, **given)
+
+
+def test_items_of_no_subtask_among_others_are_refused(small):
+    subtask = np.where(np.arange(60) < 58, "x", "")
+    some = Responses(R.models, R.items.having(subtask=subtask), R.correct, R.probs)
+    with pytest.raises(ValidationError, match=r"2 of 60 items are of no subtask, such as .*: give all items a subtask"):
+        condense(some, 12, **QUICK)
+    assert small.estimate(some)  # what is asked of sources alone
 
 
 def test_there_is_no_most_of_anchors_but_the_items():

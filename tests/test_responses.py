@@ -141,7 +141,6 @@ def test_float16_rounding_is_accepted():
         (lambda: Items(["a"], n_choices=[2.5]), "whole numbers"),
         (lambda: Items(["a"], label=["x"]), "expected 1 numbers"),
         (lambda: Items(["a"], subtask=["x", "y"]), "subtask has shape"),
-        (lambda: Items("abc", subtask=["x", "", ""]), "2 of 3 items are of no subtask, such as b, c, but"),
         (lambda: Models(["a"], released=["soon"]), "no date"),
         (lambda: small([[[0.5, 0.6]]], label=[0]), "model 'm0', item 'i0' sum to 1.1, expected 1"),
         (lambda: small([[[np.nan, 1]]], label=[0]), "item 'i0' hold nan, expected finite"),

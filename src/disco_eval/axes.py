@@ -69,12 +69,6 @@ class Items:
         self._check()
 
     def _check(self) -> None:
-        of_none = self.subtask == ""
-        if of_none.any() and not of_none.all():
-            raise ValidationError(
-                f"{of_none.sum()} of {len(of_none)} items are of no subtask, such as {some(self.ids[of_none])}, but "
-                "others are of one: give all items a subtask, or none"
-            )
         self._refuse((self.weight < 0) | ~np.isfinite(self.weight), self.weight, "weight", "a finite number >= 0")
         with np.errstate(over="ignore"):
             total = self.weight.sum()

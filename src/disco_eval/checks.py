@@ -116,6 +116,16 @@ def match(shape: tuple[int, ...], expected: tuple[int, ...], name: str) -> None:
         raise ValidationError(f"{name} of shape {tuple(shape)}, expected {expected} (models, items)")
 
 
+def check_subtasks(items: Items) -> None:
+    """Refuse items of no subtask among ones of some: they would count as a subtask without a name."""
+    of_none = items.subtask == ""
+    if of_none.any() and not of_none.all():
+        raise ValidationError(
+            f"{of_none.sum()} of {len(of_none)} items are of no subtask, such as {some(items.ids[of_none])}, but "
+            "others are of one: give all items a subtask, or none"
+        )
+
+
 def same_questions(ours: Items, theirs: Items, whose: str, *, with_choices: bool = False) -> None:
     """Refuse answers to items of the same names but another prompt (digest), label or number of choices."""
     both = (ours.digest != "") & (theirs.digest != "")

@@ -122,9 +122,9 @@ class Condensation:
         halves = (self.validation.half_widths(found, each) for each in (level, LEVEL))
         told = Told(np.clip(found.score, 0.0, 1.0), *halves)
         flags = [(*own, *self.source_flags) for own in self.own_flags(part, found)]
-        rests_on = surveyed = np.zeros(len(flags), dtype=bool)
+        surveyed = np.zeros(len(flags), dtype=bool)
         if more:
-            told, flags, surveyed, rests_on = self._top_up(part, answers, found, told, flags, level, more)
+            told, flags, surveyed = self._top_up(part, answers, found, told, flags, level, more)
         least, most = self.possible(part, answers, more)
         scores = np.clip(told.score, least, most)
         low, high = np.maximum(scores - told.half, least), np.minimum(scores + told.half, most)
@@ -143,7 +143,7 @@ class Condensation:
                 flags=flags[i],
                 nearest=tuple(self.sources.models.ids[nearest[i]].tolist()),
                 subtasks=by_subtask[i],
-                more=int(more) if rests_on[i] else 0,
+                more=int(more),
                 rank=ranks[i],
                 surveyed=bool(surveyed[i]),
             )
@@ -263,8 +263,8 @@ class Condensation:
         flags: list[tuple[str, ...]],
         level: float,
         more: int,
-    ) -> tuple[Told, list[tuple[str, ...]], Array, Array]:
-        """What is told with ``more`` items of the reserve, the flags, what is a survey's, what rests on the items.
+    ) -> tuple[Told, list[tuple[str, ...]], Array]:
+        """What is told with ``more`` items of the reserve, the flags, and of which models that is a survey's.
 
         An alarmed model is estimated as by a survey, others by `TopUp.told`: sources that are few, or gain nothing, are
         no alarm about a model. A flag is added where anchors and further items disagree; anchors that may have leaked
@@ -282,8 +282,8 @@ class Condensation:
         surveyed = made.surveyed(*grades, odd, ahead, level)
         alarmed = np.array([bool(set(of_model) - {"source-model", *WEAK}) for of_model in flags])
         inside, weak = found.outside < -START, bool(self.source_flags)
-        told, by_survey, rests = made.told(first, surveyed, *grades, inside=inside, weak=weak, level=level)
-        return told.but(alarmed, surveyed), flags, by_survey | alarmed, rests | alarmed
+        told, by_survey = made.told(first, surveyed, *grades, inside=inside, weak=weak, level=level)
+        return told.but(alarmed, surveyed), flags, by_survey | alarmed
 
     @property
     def subtask_mae(self) -> Array:

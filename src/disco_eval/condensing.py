@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from . import __version__
 from .calibration import cross_validate
-from .checks import same_questions
+from .checks import check_subtasks, same_questions
 from .condensation import Condensation
 from .errors import AlignmentError, ValidationError, check_kind, some
 from .numerics.rng import Seed, generator
@@ -183,6 +183,7 @@ class _Run:
 def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchmark: str, run: _Run) -> Condensation:
     """Anchors (those of ``old`` if given), score model, validation, reserve and subtasks, from source models."""
     check_responses(responses, "condense")
+    check_subtasks(responses.items)
     if responses.n_models < FEWEST_SOURCES:
         raise ValidationError(
             f"{responses.n_models} source models are too few to learn from; give at least {FEWEST_SOURCES}, "

@@ -17,7 +17,7 @@ from .select.reserve import Reserve
 Array = NDArray[Any]
 
 LEVEL = 0.9  # of intervals; which estimate is given never depends on the level asked for, but on this one
-DOUBTED = 1.25  # times what they say, that errors of first estimates are taken to be where sources teach little
+DOUBTED = 1.25  # times what is said, that a first estimate is taken to err where sources are weak or end
 MOST_AHEAD = 2.33  # standard errors that the anchors may be ahead of the further items: 1 % of honest models are more
 
 
@@ -115,19 +115,18 @@ class TopUp:
 
     def told(
         self, first: Told, surveyed: Told, anchors: Array, further: Array, *, inside: Array, weak: bool, level: float
-    ) -> tuple[Told, Array, Array]:
-        """What is told of models that may resemble the sources; whether it is the survey's, and rests on further items.
+    ) -> tuple[Told, Array]:
+        """What is told of models that may resemble the sources, and of which that is the survey's, (n_models,).
 
-        Of those well ``inside`` (n_models,) the sources' range the mixture; of the others what has the narrower
-        interval. Where sources are ``weak``, the first estimate is believed less, and the survey wins where it is the
-        narrower.
+        The mixture. Where sources are ``weak``, or a model is not well ``inside`` (n_models,) their range, the first
+        estimate is believed less. With weak ones the survey is told where its interval is the narrower.
         """
-        believed = Told(first.score, *(half * (DOUBTED if weak else 1.0) for half in (first.half, first.typical)))
-        mixed = self.mixed(believed, anchors, further, level)
-        inside = inside & (self.whole is None)
-        other = np.where(inside, mixed.typical, believed.typical)
-        use = (surveyed.typical < other) & (weak | ~inside)
-        return first.but(inside, mixed).but(use, surveyed), use, use | inside
+        if self.whole is not None:
+            return surveyed, np.ones(len(inside), dtype=bool)
+        doubt = np.where(inside & ~np.array(weak), 1.0, DOUBTED)
+        mixed = self.mixed(Told(first.score, doubt * first.half, doubt * first.typical), anchors, further, level)
+        use = weak & (surveyed.typical < mixed.typical)
+        return mixed.but(use, surveyed), use
 
     def predict(self, anchors: Array, further: Array, leaked: Array) -> tuple[Array, Array]:
         """Scores and standard errors, (n_models,), from grades on the anchors and on the further items.

@@ -106,7 +106,6 @@ def show(c: Condensation, estimates: list[Estimate], level: float, as_json: bool
 
 def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
     from ..calibration import FLAGS, OF_SOURCES
-    from ..errors import some
     from ..report.record import more_wanted
 
     own = {e.model: [f for f in e.flags if f not in OF_SOURCES] for e in estimates}
@@ -141,14 +140,11 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
     if c.leaves_nothing(k):
         print("All items of the benchmark were answered: nothing is estimated.")
     elif k > 0:
-        without = [e.model for e in estimates if not e.more]
         alone = sum(e.surveyed for e in estimates)
         print(
-            f"{len(estimates) - len(without)} of {len(estimates)} scores rest on {k} more items too, drawn by chance"
+            f"These scores rest on {k} more items too, drawn by chance"
             + (f", {alone} of them on nothing that source models teach of the model." if alone else ".")
         )
-        if without:
-            print(f"These are known better without, by the narrower interval: {some(without)}.")
     if (k := more_wanted(c, estimates)) > 0:
         print(
             f"{k} more items would give an estimate that holds for models unlike the sources; "
