@@ -264,7 +264,8 @@ def _print(c: Condensation, out: Path) -> None:
     if len(v.by_anchors):
         tried = ", ".join(f"{100 * mae:.2f} with {n:.0f}" for n, mae, _ in v.by_anchors.tolist())
         missed = missed_by(c.provenance.get("error_asked"), v.mae, v.mae_se, len(c.anchors))
-        print(f"Tried before, to find how many anchors it takes: {tried}. The error above was measured anew. {missed}")
+        said = f"Tried before, to find how many anchors it takes: {tried}. The error above was measured anew. {missed}"
+        print(said.strip())
     if c.subtask_names:
         own = c.subtask_mae
         print(
