@@ -157,6 +157,21 @@ def test_foreign_files(tmp_path):
             read_table(tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"model":"a","item":', r"line 3 is no JSON: '\{\"model\":\"a\",\"item\":'$"),
+        (b"[1, 2]", "line 3 is no JSON object"),
+        (b'{"model":"a","item":"\xff","score":1}', "line 3 is no JSON in UTF-8.*save it as UTF-8"),
+    ],
+)
+def test_damaged_json_lines_are_told_by_number(tmp_path, line, message):
+    good = b'{"model":"a","item":"x","score":1}\n'
+    (tmp_path / "x.jsonl").write_bytes(good + b"\n" + line + b"\n" + good)
+    with pytest.raises(FormatError, match=message):
+        read_table(tmp_path / "x.jsonl")
+
+
 def test_open_answers_goes_by_the_ending(tmp_path):
     r = population(4, 6)
     write_npz(r, tmp_path / "r.npz")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import json
 import os
 import threading
 from collections.abc import Iterator
@@ -66,7 +67,7 @@ def read_frame(path: Path, kind: str | None = None, **options: Any) -> pl.DataFr
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as e:  # polars raises errors of many kinds, and panics that are no Exception
-        why = _first_line(e)
+        why = (_damaged_line(path) if suffix in (".jsonl", ".ndjson") else "") or _first_line(e)
         hint = "; save it as UTF-8" if "utf-8" in why.lower() and suffix != ".parquet" else ""
         raise FormatError(f"'{path}' cannot be read as {suffix[1:]}: {why}{hint}") from None
 
@@ -91,6 +92,25 @@ def _parquet_bytes(path: Path) -> int:
     scan = pl.scan_parquet(path)
     n_rows = int(scan.select(pl.len()).collect().item())
     return 16 * n_rows * max(1, len(scan.collect_schema()))
+
+
+def _damaged_line(path: Path) -> str:
+    """Which line of a file of JSON lines is the first that is no JSON object; empty where each is one."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                found = json.loads(line) if line.strip() else {}
+            except (ValueError, RecursionError) as e:
+                utf_8 = " in UTF-8" if isinstance(e, UnicodeDecodeError) else ""
+                return f"line {number} is no JSON{utf_8}: {_start(line)}"
+            if not isinstance(found, dict):
+                return f'line {number} is no JSON object, such as {{"model": "a"}}: {_start(line)}'
+    return ""
+
+
+def _start(line: bytes) -> str:
+    text = line.decode("utf-8", "replace").strip()
+    return repr(text if len(text) <= 60 else text[:60] + "…")
 
 
 def _first_line(error: BaseException) -> str:
