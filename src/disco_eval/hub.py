@@ -49,7 +49,7 @@ def upload(
         address = api.create_repo(repo, private=private, exist_ok=True)
         api.upload_folder(folder_path=str(folder), repo_id=repo, allow_patterns=list(FILES), commit_message=message)
     except Exception as e:  # the client raises its own, requests' and the system's errors
-        raise DiscoError(f"'{folder}' cannot be sent to '{repo}': {_why(e)}") from None
+        raise DiscoError(f"the condensation cannot be sent to '{repo}': {_why(e)}") from None
     return str(address)
 
 
