@@ -393,6 +393,51 @@ def test_updates_from_other_models_or_items_are_refused():
         update(small, everyone.pick(items=slice(0, 119)))
 
 
+def test_an_update_from_items_that_count_for_something_else_is_refused():
+    r = population(60, 120)
+    small = condense(r.pick(models=slice(0, 40)), 10, rng=0, curve=False)
+
+    def weighted(weight):
+        return Responses(r.models, r.items.having(weight=weight), r.correct, r.probs)
+
+    assert len(update(small, weighted(7 * r.items.weight), rng=0, curve=False).reserve) == 40  # for as much
+    with pytest.raises(AlignmentError, match="50 of 50 anchors and items in reserve of 'benchmark' do not count"):
+        update(small, weighted(np.arange(1.0, 121)))
+    left = np.setdiff1d(r.items.ids, small.asked(40).ids)
+    at = r.items.positions(left[:2])
+    swapped = r.items.weight.copy()
+    swapped[at] = 0, swapped[at].sum()
+    with pytest.raises(AlignmentError, match="120 items of 'benchmark' counted, but 119 of the given ones do"):
+        update(small, weighted(swapped))
+
+
+def test_an_update_takes_subtasks_as_they_are_now_and_refuses_other_questions(tmp_path):
+    r = population(60, 120)
+    digest = np.array([f"d{i}" for i in range(120)])
+    r = Responses(r.models, r.items.having(digest=digest), r.correct, r.probs)
+    small = condense(r.pick(models=slice(0, 40)), 10, rng=0, curve=False)
+    named = Responses(r.models, r.items.having(subtask=["c", "d"] * 60), r.correct, r.probs)
+    made = update(small, named, rng=0, curve=False)
+    made.save(tmp_path / "made")
+    found = de.load(tmp_path / "made").estimate(named, more=20)
+    assert found == made.estimate(named, more=20)
+    assert [s.name for s in found[0].subtasks] == ["c", "d"]
+    digest[r.items.positions(small.reserve.items.ids[:1])] = "other"
+    changed = Responses(r.models, r.items.having(digest=digest), r.correct, r.probs)
+    with pytest.raises(AlignmentError, match=r"prompt \(digest\) of 1 items in reserve differs"):
+        update(small, changed)
+
+
+def test_an_update_of_a_budget_asks_for_as_many_anchors_as_before():
+    r = population(40, 120)
+    cost = np.random.default_rng(3).lognormal(0, 1, 120)
+    r = Responses(r.models, r.items.having(cost=cost), r.correct, r.probs)
+    small = condense(r, 120, select_options={"cost_power": 0.5, "budget": 20.0}, rng=0, curve=False)
+    made = update(small, r, rng=0, curve=False)
+    assert small.provenance["n_asked"] == made.provenance["n_asked"] == 120
+    assert made.validation.estimate == pytest.approx(small.validation.estimate)
+
+
 # ---- the learning curve ----------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from disco_eval.predict.guard import START
 from disco_eval.recipe import assess
 from disco_eval.select import selector
 from disco_eval.select.reserve import draw_reserve
+from disco_eval.studies.methods import Condensed
 from disco_eval.topup import TopUp
 from tests.conftest import population
 from tests.harness.conftest import DISCO, run
@@ -371,6 +373,26 @@ def test_a_benchmark_of_anchors_alone_keeps_nothing_in_reserve():
     assert everything.reserve is None
     with pytest.raises(ValidationError, match="keeps no items in reserve"):
         everything.estimate(population(24, 20), more=5)
+
+
+def test_weak_sources_are_no_alarm_about_models_in_words_and_studies_either(tmp_path):
+    r = population(36, 120)
+    new = np.array([3, 8, 13, 18, 33, 34, 35])
+    sources, targets = r.pick(models=np.setdiff1d(np.arange(36), new)), r.pick(models=new)
+    small = condense(sources, 20, rng=0, curve=False)
+    plain = small.estimate(targets)
+    calm = [set(e.flags) == {"few-sources"} for e in plain]
+    assert sum(calm) > 0
+    small.save(tmp_path / "c")
+    at = int(np.argmax(calm))
+    write_npz(targets.pick(models=[at]).align(small.anchors.ids), tmp_path / "a.npz")
+    assert "20 more items would give closer estimates" in run(DISCO, "estimate", "c", "a.npz", cwd=tmp_path).stdout
+    method = Condensed(times=1.0)
+    score, _, _ = method.estimate(sources, targets, 20, np.random.default_rng(0))
+    without, _, _ = replace(method, times=0.0).estimate(sources, targets, 20, np.random.default_rng(0))
+    alike = score == without
+    assert alike[calm].all()
+    assert not alike[~np.array(calm)].any()
 
 
 def test_the_commands_name_the_items_and_use_their_answers(small, tmp_path):

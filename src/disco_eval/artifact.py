@@ -31,7 +31,7 @@ from .hub import download, is_repo
 from .older import as_written_now, count_items_left
 from .predict import restore
 from .predict.base import need
-from .predict.subtasks import SubtaskModel, parts_of
+from .predict.subtasks import SubtaskModel
 from .recipe import assess
 from .relatives import Relatives
 from .resources import need as need_memory
@@ -95,8 +95,7 @@ def _try_out(c: Condensation) -> None:
         found = assess(c.score_model, one)
         values = [found.score, found.scale]
         if c.subtask_model is not None:
-            asked = c.asked(len(c.reserve or ()))  # those of the reserve must be of known subtasks too
-            parts = parts_of(asked, c.subtask_names, c.subtask_model.total)[: len(c.items)]
+            parts = c.subtask_parts(len(c.reserve or ()))[: len(c.items)]  # the reserve's too must be of known subtasks
             values.append(c.subtask_model.predict(one, np.clip(found.score, 0.0, 1.0), parts))
     if not all(np.isfinite(v).all() for v in values):
         raise FormatError("the saved score model gives no finite score for its own source models")

@@ -62,6 +62,11 @@ OF_SOURCES = ("few-sources", "alike-sources", "no-gain")  # not about one model:
 WEAK = ("few-sources", "no-gain")  # of these, those which say how much the sources teach, not of whom
 
 
+def is_alarmed(flags: Iterable[str]) -> bool:
+    """Whether a model is flagged for what it is itself, or how unlike the sources are: weak ones are no alarm."""
+    return bool(set(flags) - {"source-model", *WEAK})
+
+
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
     """Source models predicted by a condensation made without them: what error to expect for a new model.

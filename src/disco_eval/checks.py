@@ -126,7 +126,9 @@ def check_subtasks(items: Items) -> None:
         )
 
 
-def same_questions(ours: Items, theirs: Items, whose: str, *, with_choices: bool = False) -> None:
+def same_questions(
+    ours: Items, theirs: Items, whose: str, *, with_choices: bool = False, called: str = "anchors"
+) -> None:
     """Refuse answers to items of the same names but another prompt (digest), label or number of choices."""
     both = (ours.digest != "") & (theirs.digest != "")
     checks = {"prompt (digest)": both & (ours.digest != theirs.digest)}
@@ -137,6 +139,6 @@ def same_questions(ours: Items, theirs: Items, whose: str, *, with_choices: bool
     for what, differs in checks.items():
         if differs.any():
             raise AlignmentError(
-                f"the {what} of {differs.sum()} anchors differs between the answers and the condensation of "
+                f"the {what} of {differs.sum()} {called} differs between the answers and the condensation of "
                 f"{whose}: {some(ours.ids[differs])}. The models must answer the very same questions."
             )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import OF_ESTIMATES, WEAK, CrossValidation, source_flags
+from .calibration import OF_ESTIMATES, CrossValidation, is_alarmed, source_flags
 from .checks import same_questions
 from .errors import AlignmentError, ValidationError, check_kind, some
 from .estimates import Estimate, SubtaskEstimate, ranked
@@ -179,11 +179,11 @@ class Condensation:
 
     def leaves_nothing(self, more: int = 0) -> bool:
         """Whether the anchors and the first ``more`` items of the reserve are all that count: nothing is estimated."""
-        shares = self._shares
+        shares = self.shares
         return shares is not None and bool(1 - shares[: len(self.items) + more].sum() < KNOWN)
 
     @property
-    def _shares(self) -> Array | None:
+    def shares(self) -> Array | None:
         """What part of the benchmark's weight each anchor, and each item in reserve, carries; None if not known."""
         if self.reserve is not None:
             return self.reserve.shares
@@ -197,7 +197,7 @@ class Condensation:
 
         ``part`` are the answers to the anchors, ``answers`` hold those to the first ``more`` items of the reserve.
         """
-        shares, n = self._shares, len(self.items)
+        shares, n = self.shares, len(self.items)
         if shares is None:
             return np.zeros(part.n_models), np.ones(part.n_models)
         earned, left = part.grades() @ shares[:n], 1 - shares[: n + more].sum()
@@ -280,7 +280,7 @@ class Condensation:
         overruled = more >= len(self.anchors)  # fewer items do not overrule more
         odd = np.array([overruled and "odd-answers" in of_model for of_model in own])
         surveyed = made.surveyed(*grades, odd, ahead, level)
-        alarmed = np.array([bool(set(of_model) - {"source-model", *WEAK}) for of_model in flags])
+        alarmed = np.array([is_alarmed(of_model) for of_model in flags])
         inside, weak = found.outside < -START, bool(self.source_flags)
         told, by_survey = made.told(first, surveyed, *grades, inside=inside, weak=weak, level=level)
         return told.but(alarmed, surveyed), flags, by_survey | alarmed
@@ -291,8 +291,7 @@ class Condensation:
         if self.subtask_model is None:
             return np.zeros(0)
         errors, _ = self._subtask_errors
-        left = left_of(parts_of(self.items, self.subtask_names, self.subtask_model.total))
-        mean = errors.each(lambda shares: float(np.abs(shares).mean()))
+        left, mean = left_of(self.subtask_parts()), errors.each(lambda shares: float(np.abs(shares).mean()))
         return np.asarray(left * errors.expected(left * self.subtask_model.size) * mean)
 
     @cached_property
@@ -319,11 +318,11 @@ class Condensation:
 
         ``typical`` (n_models,) are the half-widths of the overall ``scores`` at `LEVEL`.
         """
-        model, asked = self.subtask_model, self.asked(more)
+        model = self.subtask_model
         if model is None:
             return [()] * len(scores)
         (strangers, alone), near = self._subtask_errors, self.validation.kin(found)[:, None]
-        parts = parts_of(asked, self.subtask_names, self._subtask_totals(asked, more))
+        parts = self.subtask_parts(more)
         anchors, own = np.split(parts, [len(self.items)])
         rest = model.rest(part, np.clip(found.score, 0.0, 1.0), anchors)  # which further items have no part in yet
         unlike, known = self._unlike_in_subtasks(rest, scores), part.grades() @ anchors
@@ -348,7 +347,7 @@ class Condensation:
         widths = left * np.sqrt(error**2 + doubtful * slopes**2 * worse[:, None])
         low = np.minimum(np.maximum(known, values - widths), values)
         high = np.maximum(np.minimum(known + left, values + widths), values)
-        counts = [int((asked.subtask == name).sum()) for name in self.subtask_names]
+        counts = [int((self.asked(more).subtask == name).sum()) for name in self.subtask_names]
         rows = zip(values.tolist(), low.tolist(), np.minimum(high, 1.0).tolist(), strict=True)
         return [tuple(starmap(SubtaskEstimate, zip(self.subtask_names, *row, counts, strict=True))) for row in rows]
 
@@ -356,8 +355,8 @@ class Condensation:
     def _usual_rest(self) -> Array:
         """Mean over the sources of what the anchors leave of every subtask, as it is predicted, (n_subtasks,)."""
         assert self.subtask_model is not None
-        anchors = parts_of(self.items, self.subtask_names, self._subtask_totals(self.items, 0))
-        return np.asarray(self.subtask_model.rest(self.sources, self.source_scores, anchors).mean(axis=0))
+        rest = self.subtask_model.rest(self.sources, self.source_scores, self.subtask_parts())
+        return np.asarray(rest.mean(axis=0))
 
     def _unlike_in_subtasks(self, rest: Array, scores: Array) -> Array:
         """How far off, squared, what sources teach of subtasks may be for models beyond their scores, as ``rest``.
@@ -369,13 +368,16 @@ class Condensation:
         share = beyond / np.maximum(beyond + self.source_scores.std(), KNOWN)
         return np.asarray((beyond / 2) ** 2 + share**2 * (rest - scores[:, None]) ** 2)
 
-    def _subtask_totals(self, asked: Items, more: int) -> Array:
-        """Weight of all items of each subtask, (n_subtasks,); 0 where an older format did not know it."""
+    def subtask_parts(self, more: int = 0) -> Array:
+        """What share of each subtask every anchor and further item is, (n_asked, n_subtasks); 0 where not known."""
         assert self.subtask_model is not None
-        known = self.subtask_model.total
-        if known.any() or not more or self._reserve(more).whole(len(asked)) is None:
-            return known
-        return np.array([asked.weight[asked.subtask == name].sum() for name in self.subtask_names])
+        asked, total, shares = self.asked(more), self.subtask_model.total, self.shares
+        weight = asked.weight
+        if shares is not None and not shares[: len(self.items)].any():  # no anchor counts
+            weight = np.where(np.arange(len(asked)) < len(self.items), 0.0, weight)
+        if not total.any() and more and self._reserve(more).whole(len(asked)) is not None:  # of an older format
+            total = np.array([weight[asked.subtask == name].sum() for name in self.subtask_names])
+        return parts_of(asked, self.subtask_names, total, weight)
 
     @cached_property
     def _source_signatures(self) -> Array:

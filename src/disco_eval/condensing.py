@@ -22,7 +22,7 @@ from .predict.subtasks import fit_subtasks
 from .recipe import Recipe
 from .relatives import leave_out_alone
 from .resources import Here, memory_bound, workers
-from .responses import Responses, check_responses
+from .responses import Items, Responses, check_responses
 from .select import Anchors
 from .select.reserve import Reserve, draw_reserve
 from .sizing import FIRST, enough_anchors
@@ -31,6 +31,7 @@ from .splits import check_folds, fold_groups, folds, telling_answers
 Progress = Callable[[str, int, int], None]
 
 FEWEST_SOURCES = 10
+FOLDS = 5  # of the sources, where no other number is asked for
 
 
 def condense(
@@ -43,7 +44,7 @@ def condense(
     select_options: Mapping[str, Any] | None = None,
     predict_options: Mapping[str, Any] | None = None,
     benchmark: str = "benchmark",
-    n_folds: int = 5,
+    n_folds: int = FOLDS,
     mixed: bool = False,
     curve: bool | None = None,
     relatives: bool | None = None,
@@ -124,7 +125,7 @@ def update(
     condensation: Condensation,
     responses: Responses,
     *,
-    n_folds: int = 5,
+    n_folds: int = FOLDS,
     curve: bool | None = None,
     relatives: bool | None = None,
     rng: Seed = None,
@@ -154,9 +155,30 @@ def update(
         raise AlignmentError(f"'{condensation.benchmark}' has {known} items, but answers to {responses.n_items} came")
     at = responses.items.positions(condensation.anchors.ids)
     same_questions(condensation.items, responses.items.pick(at), f"'{condensation.benchmark}'")
+    _check_weights(condensation, responses.items)
     kept = replace(condensation, anchors=replace(condensation.anchors, positions=at))
-    recipe = replace(Recipe.of(kept.provenance, len(at)), chosen_by=frozenset(_choosers(condensation)))
+    recipe = Recipe.of(kept.provenance, int(kept.provenance.get("n_asked", len(at))))
+    recipe = replace(recipe, chosen_by=frozenset(_choosers(condensation)))
     return _make(responses, recipe, kept, condensation.benchmark, _Run(n_folds, curve, relatives, rng, progress))
+
+
+def _check_weights(c: Condensation, items: Items) -> None:
+    """Refuse items that count otherwise than when anchors and reserve were drawn, by what they counted for."""
+    then, counting = c.shares, c.reserve.n_items if c.reserve is not None else None
+    weight, asked = items.weight / items.weight.sum(), c.asked(len(c.reserve or ())).ids
+    now = weight[items.positions(asked)]
+    differs = np.zeros(len(asked), dtype=bool) if then is None else ~np.isclose(then, now, rtol=1e-6, atol=0.0)
+    if differs.any():
+        raise AlignmentError(
+            f"{differs.sum()} of {len(asked)} anchors and items in reserve of '{c.benchmark}' do not count in the "
+            f"given answers for what they did, such as {some(asked[differs])}: give them their weights of then, or "
+            "condense anew"
+        )
+    if counting is not None and counting != (weight > 0).sum():
+        raise AlignmentError(
+            f"{counting} items of '{c.benchmark}' counted, but {(weight > 0).sum()} of the given ones do: give them "
+            "their weights of then, or condense anew"
+        )
 
 
 def _choosers(c: Condensation) -> list[str]:
@@ -297,13 +319,16 @@ def _reserve_of(old: Condensation, responses: Responses) -> Reserve | None:
     if old.reserve is None:
         return None
     at = responses.items.positions(old.reserve.items.ids)
-    return replace(old.reserve, grades=np.ascontiguousarray(responses.grades(at)))
+    items = responses.items.pick(at)
+    same_questions(old.reserve.items, items, f"'{old.benchmark}'", called="items in reserve")
+    return replace(old.reserve, items=items, grades=np.ascontiguousarray(responses.grades(at)))
 
 
 def _provenance(
     responses: Responses, recipe: Recipe, anchors: Anchors, run: _Run, old: Condensation | None
 ) -> dict[str, Any]:
     cost = responses.items.cost
+    how = {"curve": run.curve, "relatives": run.relatives, "n_folds": None if run.n_folds == FOLDS else run.n_folds}
     known_cost = {} if cost is None else {"anchors": float(cost[anchors.positions].sum()), "all": float(cost.sum())}
     return {
         "disco_eval": __version__,
@@ -313,6 +338,9 @@ def _provenance(
         "select": {"name": recipe.select, **recipe.select_options},
         "predict": {"name": recipe.predict, **recipe.predict_options},
         **({"mixed": True} if recipe.mixed else {}),
+        **{
+            k: int(v) if k == "n_folds" else bool(v) for k, v in how.items() if v is not None
+        },  # what was not left to itself
         **({"n_asked": recipe.n_anchors} if recipe.n_anchors != len(anchors) else {}),  # a budget pays for fewer
         **({"error_asked": run.error} if run.error is not None else {}),
         **({"cost": known_cost} if known_cost else {}),

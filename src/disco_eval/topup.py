@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .numerics.intervals import normal_width
-from .numerics.survey import FEWEST, Survey
+from .numerics.survey import FEWEST, Survey, left_to_chance
 from .predict.guard import part_of
 from .select import Anchors
 from .select.reserve import Reserve
@@ -71,7 +71,7 @@ class TopUp:
         both = np.concatenate([grades, reserve.grades[:, :more]], axis=1)
         shares, whole = reserve.shares[: k + more], reserve.whole(k + more)
         second = Survey.fit(both, scores, shares, chance, reserve.n_items)
-        by_chance = int((anchors.chance < 1).sum())
+        by_chance = int(left_to_chance(anchors.chance, shares[:k]).sum())
         if by_chance < FEWEST:
             return cls(None, second, 0.0, more, whole)
         first = Survey.fit(grades, scores, shares[:k], anchors.chance, reserve.n_items)

@@ -14,6 +14,7 @@ from tests.harness.warm import Warm
 from tests.schemas import check
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items):
     """All tests of this folder go to one worker, which makes their population once."""
     here = Path(__file__).parent

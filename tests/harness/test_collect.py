@@ -44,7 +44,7 @@ def test_models_are_evaluated_and_a_failing_one_is_named(toy, tmp_path):
 
 
 def test_a_killed_collection_goes_on(toy, tmp_path):
-    models = [toy / "models" / f"m{k:02d}" for k in range(3)]
+    models = [toy / "models" / f"m{k:02d}" for k in range(2)]
     words = command(toy, models, tmp_path / "s.zarr", "--workers", 1)
     process = subprocess.Popen(
         list(map(str, words)),
@@ -61,9 +61,9 @@ def test_a_killed_collection_goes_on(toy, tmp_path):
     process.send_signal(signal.SIGKILL)
     process.communicate()
     finished = {p: p.stat().st_mtime_ns for p in marks.glob("*/done.json")}
-    assert 0 < len(finished) < 3
+    assert len(finished) == 1
     run(*command(toy, models, tmp_path / "s.zarr"), cwd=tmp_path)
-    assert open_responses(tmp_path / "s.zarr").n_models == 3
+    assert open_responses(tmp_path / "s.zarr").n_models == 2
     assert all(p.stat().st_mtime_ns == t for p, t in finished.items())
 
 

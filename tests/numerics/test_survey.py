@@ -68,6 +68,25 @@ def test_source_answers_make_it_sharper_for_a_model_like_them():
     assert len(order) == 600
 
 
+def test_anchors_that_count_for_nothing_are_left_aside():
+    """One item in ten counts, and items are drawn whether they do: only those that do make the estimate sure."""
+    grades = world(n_models=80)
+    share = np.where(np.arange(600) % 10 == 0, 1 / 60, 0.0)
+    truth, rng = grades @ share, np.random.default_rng(0)
+    off, claimed = [], []
+    for _ in range(60):
+        at = rng.choice(600, 100, replace=False)
+        survey = Survey.fit(grades[1:, at], truth[1:], share[at], np.full(100, 1 / 6), 60)
+        assert survey.drawn.tolist() == np.flatnonzero(share[at]).tolist()
+        score, se = survey.predict(grades[:1, at])
+        off.append(score[0] - truth[0])
+        claimed.append(se[0])
+    assert 0.6 < np.sqrt(np.mean(np.square(off)) / np.mean(np.square(claimed))) < 1.4
+    weights = np.where(np.arange(20) < 3, 1 / 60, 0.0)
+    with pytest.raises(ValueError, match="3 anchors were drawn by chance"):
+        Survey.fit(grades[:, :20], truth, weights, np.full(20, 1 / 6), 60)
+
+
 def test_anchors_not_drawn_stand_for_themselves():
     grades = world()
     at = np.arange(20)

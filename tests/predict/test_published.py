@@ -78,6 +78,21 @@ def test_pirt_is_the_formula(graded):
         assert estimate[m] == pytest.approx(min(max(slow, 0), 1), abs=1e-9)
 
 
+@pytest.mark.parametrize("select", ["stratified", "uniform"])
+def test_gpirt_counts_anchors_drawn_by_what_items_count_for_once(select):
+    """A tenth of the items count for half, so about half of the anchors are of them, and all anchors count alike."""
+    r = population(60, 220, graded=True)
+    weight = np.where(np.arange(220) < 20, 10.0, 1.0)
+    r = Responses(r.models, r.items.having(weight=weight), r.correct)
+    anchors = selector(select, **({"stratify": True} if select == "uniform" else {}))(r, 20, 0)
+    model = predictor("gpirt", n_dims=1).fit(r, anchors)
+    grades = r.grades(anchors.positions)
+    part = model._mix * grades @ anchors.weights + (1 - model._mix) * predictor("pirt", n_dims=1).fit(
+        r, anchors
+    ).predict(r.align(anchors.ids))
+    assert model.predict(r.align(anchors.ids)) == pytest.approx(np.clip(part, 0, 1))
+
+
 def test_gpirt_lies_between_its_parts_by_its_own_mixture():
     r = population(30, 60)
     for anchors, quarter in ((uniform(r, 12, rng=0), 1), (anchor_corr(r, 12, rng=0), 4)):

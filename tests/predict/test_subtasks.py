@@ -87,7 +87,7 @@ def errors_of_strangers(copies: int) -> tuple[float, float]:
     new = Responses.from_correct([f"n{k}" for k in range(200)], items, grades[30:])
     anchors = np.arange(80)
     model = SubtaskModel.fit(source, anchors)
-    parts = parts_of(items.pick(anchors), items.subtasks, model.total)
+    parts = parts_of(items.pick(anchors), items.subtasks, model.total, items.weight[anchors])
     truth, answers = new.subtask_scores() - new.pick(items=anchors).grades() @ parts, new.pick(items=anchors)
     line = model.line[0] + new.scores()[:, None] * model.line[1]
     both = line + model.beyond.predict(answers.grades())
@@ -112,7 +112,8 @@ def test_models_that_answer_alike_have_alike_subtasks():
     for grades, share in ((four[3], 0.5), (np.asarray(r.correct[40:]), 1.05)):
         new = Responses.from_correct([f"n{i}" for i in range(40)], r.items, grades)
         answers = new.pick(items=at)
-        truth = new.subtask_scores() - answers.grades() @ parts_of(answers.items, r.items.subtasks, model.total)
+        items = answers.items
+        truth = new.subtask_scores() - answers.grades() @ parts_of(items, r.items.subtasks, model.total, items.weight)
         line = model.line[0] + new.scores()[:, None] * model.line[1]
         both = line + model.beyond.predict(answers.grades())
         assert np.abs(both - truth).mean() < share * np.abs(line - truth).mean()
@@ -579,3 +580,20 @@ def test_the_level_sets_how_much_of_what_is_worse_than_usual_subtasks_are_told()
     free = outside & (wide > 1.5 * narrow)  # ends that what was answered does not bound
     assert free.any()
     np.testing.assert_allclose((wide / narrow)[free].max(), 1.6448536 / 0.6744898, rtol=0.02)
+
+
+def test_anchors_that_count_for_nothing_tell_of_subtasks_and_are_no_part_of_them():
+    r = specialists()
+    weight = np.where(np.arange(300) % 3 == 0, 0.0, 1.0)
+    grades = np.array(r.correct)
+    grades[:, weight > 0] = grades[:, :1]  # what counts is one answer, so disagreement is elsewhere
+    grades[0, weight > 0] = 1.0
+    r = Responses(r.models, r.items.having(weight=weight), grades)
+    small = condense(r, 30, select="jsd", rng=0, curve=False)
+    one = r.pick(models=[0])
+    if small.subtask_parts().any():
+        pytest.fail("an anchor that counts was chosen: the test tests nothing")
+    assert len(small.reserve.items) == 120
+    for more in (0, 40):
+        for found, truth in zip(small.estimate(one, more=more)[0].subtasks, one.subtask_scores()[0], strict=True):
+            assert found.low <= truth <= found.high + 1e-9

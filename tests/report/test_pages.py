@@ -67,6 +67,20 @@ def test_the_command_of_a_report_makes_it_again_where_a_budget_was_given(tmp_pat
     assert load(tmp_path / "second").anchors.ids.tolist() == first.anchors.ids.tolist()
 
 
+def test_the_command_of_a_report_on_an_update_makes_it_again(tmp_path):
+    write_npz(population(30, 60).pick(models=slice(0, 20)), tmp_path / "few.npz")
+    write_npz(population(30, 60), tmp_path / "all.npz")
+    how = ("--no-curve", "--folds", 4, "--seed", 1)
+    disco("condense", "few.npz", "--out", "former", "--anchors", 12, "--name", "mine", *how, cwd=tmp_path)
+    disco("condense", "all.npz", "--out", "first", "--update", "former", *how, cwd=tmp_path)
+    names = {"ANSWERS": "all.npz", "FORMER": "former"}
+    words = shlex.split(condensed.condensation_page(load(tmp_path / "first"), "second").command)
+    assert words[-5:] == ["--folds", "4", "--no-curve", "--seed", "1"]
+    disco(*(names.get(word, word) for word in words[1:]), cwd=tmp_path)
+    first, second = (load(tmp_path / name) for name in ("first", "second"))
+    np.testing.assert_array_equal(first.validation.estimate, second.validation.estimate)
+
+
 def test_how_many_times_better_is_said_where_it_means_something(kept):
     c, _ = kept
     v = c.validation

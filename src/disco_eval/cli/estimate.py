@@ -105,7 +105,7 @@ def show(c: Condensation, estimates: list[Estimate], level: float, as_json: bool
 
 
 def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
-    from ..calibration import FLAGS, OF_SOURCES
+    from ..calibration import FLAGS, OF_SOURCES, is_alarmed
     from ..report.record import more_wanted
 
     own = {e.model: [f for f in e.flags if f not in OF_SOURCES] for e in estimates}
@@ -146,10 +146,9 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
             + (f", {alone} of them on nothing that source models teach of the model." if alone else ".")
         )
     if (k := more_wanted(c, estimates)) > 0:
-        print(
-            f"{k} more items would give an estimate that holds for models unlike the sources; "
-            f"disco anchors DIR --more {k} lists them"
-        )
+        alarmed = any(is_alarmed(e.flags) for e in estimates)
+        gives = "an estimate that holds for models unlike the sources" if alarmed else "closer estimates"
+        print(f"{k} more items would give {gives}; disco anchors DIR --more {k} lists them")
 
 
 def _print_each(estimates: list[Estimate]) -> None:

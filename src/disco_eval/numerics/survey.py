@@ -15,6 +15,11 @@ UNSEEN = 2.7  # right and wrong answers together that might as well have come, w
 PENALTIES = np.logspace(-2, 3, 11)  # in mean eigenvalues of the items' kernel
 
 
+def left_to_chance(chance: Array, weights: Array) -> Array:
+    """Which anchors were drawn by chance and count, (n_anchors,): what `Survey` estimates from."""
+    return np.asarray((chance < 1) & (weights > 0))
+
+
 def systematic(order: Array, size: Array, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Draw ``n`` positions along ``order``, evenly spaced in ``size``, from a random start.
 
@@ -79,10 +84,10 @@ class Survey:
         """From sources' ``grades`` (n, n_anchors) and ``scores`` (n,); ``weights`` (n_anchors,) shares of the score.
 
         ``chance`` (n_anchors,) is the probability with which each anchor was drawn; NaN for anchors chosen otherwise,
-        which stand for themselves alone, like those with 1. ``n_items`` items have a weight. Raises ValueError where
-        fewer than 4 were left to chance.
+        which stand for themselves alone, like those with 1. ``n_items`` items have a weight; anchors without one are
+        left aside. Raises ValueError where fewer than 4 were left to chance.
         """
-        by_chance = chance < 1
+        by_chance = left_to_chance(chance, weights)
         drawn = np.flatnonzero(by_chance)
         if len(drawn) < FEWEST:
             raise ValueError(f"{len(drawn)} anchors were drawn by chance, expected {FEWEST} or more")

@@ -13,7 +13,7 @@ from ..numerics.ability import AbilityLine, easiness
 from ..numerics.gp import GaussianProcess
 from ..numerics.likeness import with_copies
 from ..numerics.rng import Seed
-from ..numerics.survey import FEWEST, UNSEEN, Survey
+from ..numerics.survey import FEWEST, UNSEEN, Survey, left_to_chance
 from ..responses import Responses
 from ..select.anchors import Anchors, by_id
 from ..splits import kin, telling_answers
@@ -336,7 +336,7 @@ def _fit_line(source: Responses, anchors: Anchors, grades: Array, scores: Array)
 
 
 def _fit_survey(source: Responses, anchors: Anchors, grades: Array, scores: Array) -> Survey | None:
-    if (anchors.chance < 1).sum() < FEWEST:
-        return None
     share = source.items.weight / source.items.weight.sum()
+    if left_to_chance(anchors.chance, share[anchors.positions]).sum() < FEWEST:
+        return None
     return Survey.fit(grades, scores, share[anchors.positions], anchors.chance, int((share > 0).sum()))

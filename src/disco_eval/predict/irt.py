@@ -91,7 +91,9 @@ class GPIRT(PIRT):
         b = float(np.abs(blind - source.scores()[fitted.held]).mean())
         unequal = np.ptp(anchors.weights) > 1e-9
         clustered = unequal and np.isnan(anchors.chance).all()
-        self._weights = anchors.weights if unequal else self._share[anchors.positions]
+        # drawn by what items count for, anchors count alike; chosen otherwise, for what they are
+        drawn = not np.isnan(anchors.chance).any()
+        self._weights = anchors.weights if unequal or drawn else self._share[anchors.positions]
         total = self._weights.sum()
         self._weights = self._weights / total if total > 0 else np.full(len(anchors), 1 / len(anchors))
         v = float(correctness(source).var(axis=1, dtype=np.float64).mean()) / len(anchors) / (4 if clustered else 1)

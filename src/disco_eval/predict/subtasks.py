@@ -112,7 +112,8 @@ class SubtaskModel:
         known, scores, names = source.pick(items=at), source.scores(), source.items.subtasks
         member = _member(source.items, names)
         total = np.bincount(member, source.items.weight, len(names))
-        left_over = source.subtask_scores() - known.grades() @ parts_of(known.items, names, total)
+        parts = parts_of(known.items, names, total, source.items.weight[at])
+        left_over = source.subtask_scores() - known.grades() @ parts
         line = _line(scores, left_over)
         rest = left_over - line[0] - scores[:, None] * line[1]
         rows = evenly(source.models.ids, scores)
@@ -178,17 +179,22 @@ def missed(source: Responses, unseen: Responses, anchors: Anchors, scores: Array
     if model is None:
         return np.zeros((unseen.n_models, 0)), np.zeros((unseen.n_models, 0))
     answers = unseen.pick(items=anchors.positions)
-    parts = parts_of(answers.items, source.items.subtasks, model.total)
+    weight = source.items.weight[anchors.positions]
+    parts = parts_of(answers.items, source.items.subtasks, model.total, weight)
     left = np.where(left_of(parts) > 0, left_of(parts), np.nan)
     error = (unseen.subtask_scores() - model.predict(answers, scores, parts)) / left
     return error, np.broadcast_to(left * model.size, error.shape)
 
 
-def parts_of(items: Items, names: Sequence[str], total: Array) -> Array:
-    """What share of each subtask's score every item carries, (n_items, n_subtasks); ``total`` as in `SubtaskModel`."""
+def parts_of(items: Items, names: Sequence[str], total: Array, weight: Array) -> Array:
+    """What share of each subtask's score every item carries, (n_items, n_subtasks); ``total`` as in `SubtaskModel`.
+
+    ``weight`` (n_items,) is that of the items in the benchmark. Where none of them counts for anything there, it is not
+    their own, by which they are averaged among themselves.
+    """
     member = _member(items, names)
     parts = np.zeros((len(items), len(names)))
-    parts[np.arange(len(items)), member] = items.weight / np.where(total > 0, total, np.inf)[member]
+    parts[np.arange(len(items)), member] = weight / np.where(total > 0, total, np.inf)[member]
     return parts
 
 

@@ -88,16 +88,24 @@ def _left_out(found: list[Estimated]) -> Data:
 def _condense_command(c: Condensation, name: str) -> str:
     """The command that makes it again; ANSWERS and FORMER stand for files that it cannot know."""
     p = c.provenance
-    words = ["disco", "condense", "ANSWERS", "--out", name, "--name", c.benchmark]
+    words = ["disco", "condense", "ANSWERS", "--out", name]
     if p.get("anchors_of"):
         words += ["--update", "FORMER"]
     else:
-        words += ["--anchors", str(p.get("n_asked", len(c.anchors))), *(["--mixed"] if p.get("mixed") else [])]
+        words += [
+            "--name",
+            c.benchmark,
+            "--anchors",
+            str(p.get("n_asked", len(c.anchors))),
+            *(["--mixed"] if p.get("mixed") else []),
+        ]
         for step in ("select", "predict"):
             chosen = dict(p.get(step) or {})
             words += [f"--{step}", str(chosen.pop("name", "auto"))]
             for k, value in chosen.items():
                 words += [f"--{step}-opt", f"{k}={_option(value)}"]
+    words += ["--folds", str(p["n_folds"])] if "n_folds" in p else []
+    words += [f"--{'' if p[how] else 'no-'}{how}" for how in ("curve", "relatives") if how in p]
     seed = ["--seed", str(p["seed"])] if p.get("seed") is not None else []
     return shlex.join([*words, *seed])
 

@@ -58,9 +58,9 @@ def estimates_record(c: Condensation, estimates: Sequence[Estimate], level: floa
 
 
 def more_wanted(c: Condensation, estimates: Sequence[Estimate]) -> int:
-    """How many more items to ask for: as many as there are anchors, where an alarmed model had none; else 0."""
-    alarmed = any(set(e.flags) - {"source-model"} and not e.more for e in estimates)
-    return min(len(c.anchors), len(c.reserve)) if alarmed and c.reserve is not None else 0
+    """How many more items to ask for: as many as there are anchors, where a flagged model had none; else 0."""
+    flagged = any(set(e.flags) - {"source-model"} and not e.more for e in estimates)
+    return min(len(c.anchors), len(c.reserve)) if flagged and c.reserve is not None else 0
 
 
 def summary(c: Condensation) -> dict[str, Any]:

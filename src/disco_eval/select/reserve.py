@@ -76,7 +76,7 @@ def draw_reserve(responses: Responses, anchors: Anchors, rng: Seed = None, *, ti
     order = by_difficulty(responses, for_order)
     at, chance = systematic(order, size, k, for_draw)
     along = np.argsort(np.argsort(order, kind="stable")[at], kind="stable")  # from hard to easy
-    # multiples of the golden ratio, turned at random: every first so many are spread evenly, each as likely
+    # multiples of the golden ratio, turned at random: every first so many are spread evenly, and hardly one likelier
     turn = along[np.argsort((np.arange(k) * _GOLDEN + for_turn.random()) % 1, kind="stable")]
     at, chance = at[turn], chance[turn]
     shares = np.concatenate([share[anchors.positions], share[at]])

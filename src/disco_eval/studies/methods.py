@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..calibration import is_alarmed
 from ..condensing import condense
 from ..errors import DiscoError, ValidationError, unknown
 from ..numerics.clusters import clusters_1d
@@ -67,7 +68,7 @@ class Condensed:
         more = min(left, round(self.times * n_anchors))
         plain = small.estimate(target)
         topped = small.estimate(target, more=more) if more else plain
-        alarmed = [bool(set(e.flags) - {"source-model"}) for e in plain]
+        alarmed = [is_alarmed(e.flags) for e in plain]
         found = [b if alarm else a for a, b, alarm in zip(plain, topped, alarmed, strict=True)]
         score, low, high = np.array([[e.score, e.low, e.high] for e in found]).reshape(-1, 3).T
         return score, low, high
