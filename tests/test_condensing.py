@@ -99,7 +99,7 @@ def test_costs_that_are_unknown_or_too_high_are_refused():
     r = population(40, 200, graded=True)
     with pytest.raises(ValidationError, match="the items have none"):
         selector("auto")(r, 20, 0, cost_power=0.5)
-    with pytest.raises(ValidationError, match="a budget of 1 pays for"):
+    with pytest.raises(ValidationError, match=r"a budget of 1 is too small: 4 items, .* give that or more"):
         selector("auto")(priced(), 20, 0, budget=1.0)
     with pytest.raises(ValidationError, match="cost_power must lie"):
         selector("auto")(priced(), 20, 0, cost_power=2.0)
@@ -462,6 +462,15 @@ def test_more_sources_help_where_the_curve_falls():
     assert gain == pytest.approx(0.03 * 0.25)  # a quarter less with each doubling
     flat = CrossValidation(**{**vars(v), "curve": np.array([[25, 0.03, 0.01], [50, 0.03, 0.01]])})
     assert flat.more_sources() == (0.0, False)
+    lucky = CrossValidation(**{**vars(v), "curve": np.array([[25, 0.04, 0.01], [50, 0.03, 0.001]])})
+    assert not lucky.more_sources()[1]  # the anchors of fewer may have been unlucky
+
+
+def test_the_curve_is_as_sure_as_its_folds_which_share_anchors():
+    v = condense(population(60, 120, graded=True), 20, rng=0).validation
+    error = np.abs(v.truth - v.estimate)
+    each = [error[v.fold == k].mean() for k in range(v.n_folds)]
+    assert v.curve[-1, 2] == pytest.approx(np.std(each, ddof=1) / np.sqrt(v.n_folds)) == pytest.approx(v.mae_se)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------

@@ -209,11 +209,11 @@ class CrossValidation:
         """
         if len(self.curve) < 2:
             return 0.0, False
-        (n, before, _), (last, now, se) = self.curve[-2:]
+        (n, before, se_before), (last, now, se) = self.curve[-2:]
         if before <= 0 or now <= 0 or last <= n:
             return 0.0, False
         power = np.log(before / now) / np.log(last / n)
-        return float(max(now * (1 - 2**-power), 0.0)), bool(before - now > 2 * se)
+        return float(max(now * (1 - 2**-power), 0.0)), bool(before - now > 2 * np.hypot(se_before, se))
 
     def unusual(self, found: Assessment) -> dict[str, Array]:
         """Flag to mask (n_models,): which assessed models are out of what the left-out sources were like."""
@@ -258,7 +258,8 @@ def cross_validate(
 
     truth, estimate = responses.scores(), of_sources(f.score for f in found)
     n_fit = float(np.mean([len(part[0]) for part in parts]))
-    errors = [*np.concatenate([one.on_fewer for one in each], axis=1), np.abs(truth - estimate)]
+    missed_here = (np.abs(one.found.score - truth[left_out]) for one, (_, left_out) in zip(each, parts, strict=True))
+    errors = [np.vstack([one.on_fewer, here]) for one, here in zip(each, missed_here, strict=True)]
     return CrossValidation(
         truth=truth,
         estimate=estimate,
@@ -279,8 +280,13 @@ def cross_validate(
 
 
 def _curve(sizes: list[float], errors: list[Array]) -> Array:
-    """(k, 3) rows of number of source models, mean absolute error and its standard error."""
-    return np.array([[n, e.mean(), e.std() / np.sqrt(len(e))] for n, e in zip(sizes, errors, strict=True)])
+    """(k, 3) rows of number of source models, mean absolute error and its standard error, from folds' (k, n) errors.
+
+    The standard error is that of the folds: the models of one share its anchors, and luck with these.
+    """
+    mean, each = np.hstack(errors).mean(axis=1), np.array([e.mean(axis=1) for e in errors])
+    spread = each.std(axis=0, ddof=1) if len(each) > 1 else np.zeros(len(mean))
+    return np.column_stack([sizes, mean, spread / np.sqrt(len(each))])
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,10 @@ import csv
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -306,6 +308,28 @@ def test_hostile_names_are_shown_as_they_are(tmp_path):
     out = disco("estimate", "c", "r.npz", cwd=tmp_path).stdout
     assert "[red]x[/red]" in out
     assert "<script>alert(1)</script>" in out
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_behind_standard_output_is_one_line(tmp_path):
+    for words in (("--version",), ("info", "toy.npz")):
+        write_npz(population(12, 20), tmp_path / "toy.npz")
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([DISCO, *words], stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.splitlines() == ["disco: No space left on device: free some, and run the command again"]
+
+
+def test_interrupted_commands_say_so(tmp_path):
+    write_npz(population(60, 400), tmp_path / "toy.npz")
+    words = [DISCO, "study", "toy.npz", "--methods", "table1", "--runs", "20", "--anchors", "20", "--out", "s"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    while process.poll() is None and not list((tmp_path / "s").rglob("*.parquet")):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "disco: interrupted; nothing was left half-written"
 
 
 def test_demo_end_to_end(tmp_path):

@@ -77,6 +77,9 @@ def test_what_is_no_such_table_is_refused(tmp_path):
         from_table(table.with_columns(pl.col("truth") * 100))
     with pytest.raises(ValidationError, match="1 values of 'estimate' are missing"):
         from_table(table.with_columns(estimate=pl.when(pl.int_range(pl.len()) > 0).then("estimate")))
+    other = pl.when((pl.col("method") == "ours") & (pl.col("model") == "m3")).then(0.5).otherwise("truth")
+    with pytest.raises(ValidationError, match="do not agree on the truth of m3 in one run"):
+        from_table(table.with_columns(truth=other))
     with pytest.raises(ValidationError, match="a model twice in one run"):
         from_table(pl.concat([table, table.head(1)]))
     with pytest.raises(DiscoError, match="disco study STORE"):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -15,8 +16,9 @@ import pytest
 import disco_eval as de
 from disco_eval import Anchors, DiscoError, Models, Responses, ValidationError
 from disco_eval.integrity import check
+from disco_eval.select import uniform
 from disco_eval.splits import Split
-from disco_eval.studies import PRESETS, SPLITS, Pair, preset, split_plan, study
+from disco_eval.studies import PRESETS, SPLITS, Pair, cells, preset, split_plan, study
 from disco_eval.studies.methods import SSEPY, describe, method
 from disco_eval.studies.predictions import SCHEMA, Predictions, read_predictions
 from disco_eval.studies.presets import metabench_times, request
@@ -289,6 +291,28 @@ def test_a_users_own_method(r):
     own = table.filter(pl.col("method") == "always the mean")
     assert own["estimate"].n_unique() == 1
     np.testing.assert_allclose(own["high"] - own["low"], 0.2)
+
+
+def test_as_many_anchors_are_told_as_a_selection_of_ones_own_takes(r):
+    def three_more(responses, n_anchors, rng):
+        return uniform(responses, n_anchors + 3, rng)
+
+    table = study([Pair("mine", three_more, "direct"), "random+direct"], r, "iid", 10, 1, 0).table
+    assert table.group_by("method").agg(pl.col("n_anchors").unique()).sort("method")["n_anchors"].to_list() == [
+        [13],
+        [10],
+    ]
+    with pytest.raises(ValidationError, match="the selection of 'p' gave a ndarray, expected Anchors"):
+        study([Pair("p", lambda r, n, rng: np.arange(n), "ridge")], r, "iid", 10, 1, 0)
+
+
+def test_libraries_are_imported_before_the_clock_runs():
+    """Or the first method would pay for what all use."""
+    source = Path(cells.__file__).parents[1]
+    code = "".join(f.read_text() for of in ("predict", "select", "numerics") for f in (source / of).glob("*.py"))
+    late = set(re.findall(r"^ +from (sklearn\.[a-z_]+|scipy\.optimize)", code, re.M)) - {"sklearn.exceptions"}
+    assert late
+    assert late <= set(cells._IMPORTED)
 
 
 def test_what_is_no_method_is_refused(r):

@@ -6,7 +6,9 @@ one line that says what to do; 1 our bug, with a traceback.
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import sys
 import warnings
 
@@ -30,6 +32,8 @@ from . import (
     study,
     watch,
 )
+
+INTERRUPTED = 130  # the exit status after Ctrl-C, as shells have it
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -76,13 +80,29 @@ def _hush() -> None:
 def main() -> None:
     """The entry point: runs the command and turns the library's errors into one line and exit status 2."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except DiscoError as e:
         print(f"disco: {e}", file=sys.stderr)
         _hush()
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("disco: interrupted; nothing was left half-written", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as e:
+        if e.code == INTERRUPTED:  # typer makes this of a KeyboardInterrupt
+            print("disco: interrupted; nothing was left half-written", file=sys.stderr)
+        raise
     except BrokenPipeError:
+        _shut()
         sys.exit(0)
+    except OSError as e:
+        if e.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        _shut()
+        print(f"disco: {e.strerror or 'no space left'}: free some, and run the command again", file=sys.stderr)
+        sys.exit(2)
+
+
+def _shut() -> None:
+    """What is still to be printed goes nowhere, or Python would try once more at the end and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -250,6 +251,7 @@ def _record(c: Condensation, out: Path) -> dict[str, Any]:
 
 def _print(c: Condensation, out: Path) -> None:
     from ..calibration import FLAGS, KEPT_TOGETHER
+    from ..report.parts import amount
     from ..sizing import missed_by
 
     v = c.validation
@@ -289,20 +291,16 @@ def _print(c: Condensation, out: Path) -> None:
         share = cost["anchors"] / cost["all"] if cost["all"] else 0.0
         n = f"{share * c.provenance['n_items']:.0f}"
         print(
-            f"The anchors cost {_sum(cost['anchors'])} of {_sum(cost['all'])}, {_percent(share)}, as much as "
+            f"The anchors cost {amount(cost['anchors'])} of {amount(cost['all'])}, {_percent(share)}, as much as "
             f"{n} random item{'' if n == '1' else 's'}."
         )
     for flag in c.source_flags:
         print(f"{flag}: {FLAGS[flag]}.")
     print(f"Report: {out / 'report.html'}")
-    print(f"Next: disco anchors {out}, evaluate your model on them, then disco estimate {out} ANSWERS")
+    named = quote(str(out))
+    print(f"Next: disco anchors {named}, evaluate your model on them, then disco estimate {named} ANSWERS")
 
 
 def _percent(share: float) -> str:
     """Two digits, or all before the point."""
     return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
-
-
-def _sum(cost: float) -> str:
-    """Four digits, or all before the point."""
-    return f"{cost:,.0f}" if cost >= 1000 else f"{cost:.4g}"

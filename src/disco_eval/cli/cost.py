@@ -64,6 +64,9 @@ def cost(
     if times is not None:
         rows = [[str(v) if i < 4 else f"{v:.3f}" for i, v in enumerate(r)] for r in times.rows()]
         print_table("seconds per run", ["benchmark", "method", "anchors", "sources", "choose", "fit"], rows, left=2)
+        print(
+            "What several methods share (anchors, a fit of item response theory) stands with the first that needed it."
+        )
 
 
 def _record(unit: str, c: object) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -111,4 +112,5 @@ def study(
         return
     print(f"{out}: {spread_words(predictions) or 'one run'}\n")
     print_study(predictions)
-    print(f"Report: {out / 'report.html'}. Next: disco report tables {out}; disco report figures {out}")
+    named = quote(str(out))
+    print(f"Report: {out / 'report.html'}. Next: disco report tables {named}; disco report figures {named}")

@@ -265,7 +265,7 @@ def cost(about: dict[str, Any]) -> Section | None:
     ]
     if (known := about.get("cost")) and known["all"]:
         share = 100 * (1 - known["anchors"] / known["all"])
-        paid = f"{known['anchors']:,.4g} of {known['all']:,.4g}"
+        paid = f"{amount(known['anchors'])} of {amount(known['all'])}"
         words.append(f"By the items' own costs, the anchors take {paid}: {share:.1f} % less.")
     alt = f"Lines of the work done over the number of models evaluated; the lines cross at {even} models."
     figure = Figure(
@@ -326,3 +326,8 @@ def short(value: Value) -> Value:
     if not isinstance(value, float):
         return value
     return round(value, 4) if math.isfinite(value) else None
+
+
+def amount(cost: float) -> str:
+    """A cost in four digits, or in all before the point."""
+    return f"{cost:,.0f}" if cost >= 1000 else f"{cost:.4g}"

@@ -55,9 +55,10 @@ class Price:
                 break
             n = min(n - 1, int(n * self.budget / spent))
         if n < FEWEST:
+            least = float(np.minimum(FEWEST * size / size.sum(), 1.0) @ cost)
             raise ValidationError(
-                f"a budget of {self.budget:g} pays for {max(n, 0)} items; the cheapest costs {cost.min():g}, the "
-                f"average {cost.mean():g}"
+                f"a budget of {self.budget:g} is too small: {FEWEST} items, the fewest that say anything, cost "
+                f"{least:.4g} on average as they are drawn; give that or more"
             )
         return n
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import time
 from collections import OrderedDict
@@ -29,6 +30,7 @@ from .sealed import is_whole, write_sealed
 Array = NDArray[Any]
 _ROOM = 0.5  # beyond [0, 1], which a regression may leave; further out is another unit
 _WIDE = 2.0  # beyond [0, 1], which an end of a wide interval may lie
+_IMPORTED = ("sklearn.cluster", "sklearn.decomposition", "sklearn.ensemble", "sklearn.linear_model", "scipy.optimize")
 _IN_MEMORY = 2**28  # bytes of answers that a study holds in memory instead of reading them again and again
 
 
@@ -113,6 +115,8 @@ def tables_of(unit: Unit, token: str, shared: dict[Any, Any]) -> Iterator[pl.Dat
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):  # also so that sums do not depend on how many threads share them
+        for library in _IMPORTED:  # before the clock runs, or the first method would pay for it
+            importlib.import_module(library)
         source, target = _source(unit.scene, token)
         keep(source, shared)
         for k in unit.open:
@@ -136,6 +140,7 @@ def _predict(unit: Unit, m: Method, source: Responses, target: Responses) -> pl.
             return m.choose(part, n_anchors, _rng("select", *keys, m.selection)), time.perf_counter() - start
 
         anchors, chosen_in = once(part, ("anchors", *keys, m.selection, n_anchors), choose)
+        n_anchors = len(anchors)  # a selection of one's own may take another number
         began = time.perf_counter()
         scores: Any = m.score(part, target, anchors, draw)
     else:

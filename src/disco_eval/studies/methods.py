@@ -114,9 +114,15 @@ class Pair:
         if isinstance(self.select, str):
             return selector(self.select, **self.select_options)(source, n_anchors, rng)
         try:
-            return self.select(source, n_anchors, rng, **self.select_options)
+            chosen = self.select(source, n_anchors, rng, **self.select_options)
         except TypeError as e:
             raise DiscoError(f"selection of '{self.name}' does not take {dict(self.select_options)} ({e})") from None
+        if not isinstance(chosen, Anchors):
+            raise ValidationError(
+                f"the selection of '{self.name}' gave a {type(chosen).__name__}, expected Anchors: "
+                "Anchors.of(responses.items, positions, name)"
+            )
+        return chosen
 
     def score(self, source: Responses, target: Responses, anchors: Anchors, rng: np.random.Generator) -> Array:
         """Estimated scores of the targets from their answers on the anchors alone."""

@@ -16,6 +16,7 @@ from ..numerics.metrics import mae_pp, spearman
 from .sealed import read_sealed, write_sealed
 
 FILE = "predictions.parquet"
+SAME_TRUTH = 1e-6  # true scores of single precision are the same to this
 KEYS = ("benchmark", "split", "method", "n_anchors")
 SCHEMA: dict[str, Any] = {
     "benchmark": pl.String,
@@ -158,6 +159,13 @@ def _check(table: pl.DataFrame, whose: str) -> None:
     if truth.min() < 0 or truth.max() > 1:
         raise ValidationError(
             f"{whose}: truth reaches {truth.max():.4g}, expected scores in [0, 1]; divide percent by 100"
+        )
+    told = table.group_by("benchmark", "split", "run", "model", maintain_order=True)
+    apart = told.agg((pl.col("truth").max() - pl.col("truth").min()).alias("by")).filter(pl.col("by") > SAME_TRUTH)
+    if len(apart):
+        raise ValidationError(
+            f"{whose}: the methods do not agree on the truth of {some(apart['model'].unique(maintain_order=True).to_list())} in one run; a model "
+            "has one true score on a benchmark"
         )
     keys = [*KEYS, "run", "model"]
     if table.select(keys).is_duplicated().any():
