@@ -163,9 +163,10 @@ def _check(table: pl.DataFrame, whose: str) -> None:
     told = table.group_by("benchmark", "split", "run", "model", maintain_order=True)
     apart = told.agg((pl.col("truth").max() - pl.col("truth").min()).alias("by")).filter(pl.col("by") > SAME_TRUTH)
     if len(apart):
+        whom = some(apart["model"].unique(maintain_order=True).to_list())
         raise ValidationError(
-            f"{whose}: the methods do not agree on the truth of {some(apart['model'].unique(maintain_order=True).to_list())} in one run; a model "
-            "has one true score on a benchmark"
+            f"{whose}: the methods do not agree on the truth of {whom} in one run; a model has one true score on a "
+            "benchmark"
         )
     keys = [*KEYS, "run", "model"]
     if table.select(keys).is_duplicated().any():
