@@ -352,9 +352,9 @@ def test_demo_end_to_end(tmp_path):
 
 
 def test_large_costs_are_written_out():
-    from disco_eval.cli.condense import _sum
+    from disco_eval.report.parts import amount
 
-    assert [_sum(x) for x in (22_542.4, 1234567.0, 999.96, 0.0123456)] == ["22,542", "1,234,567", "1000", "0.01235"]
+    assert [amount(x) for x in (22_542.4, 1234567.0, 999.96, 0.0123456)] == ["22,542", "1,234,567", "1000", "0.01235"]
 
 
 def test_a_damaged_store_is_one_line_whatever_else_was_being_read(tmp_path):
