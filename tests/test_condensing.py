@@ -290,6 +290,14 @@ def test_the_order_of_items_changes_no_folds():
         np.testing.assert_allclose(other.estimate, found[0].estimate, atol=1e-6)
 
 
+def test_other_folds_change_neither_anchors_nor_reserve():
+    r = population(24, 60)
+    made = [condense(r, 8, rng=0, n_folds=n, curve=False, relatives=False) for n in (5, 3, 8)]
+    assert [c.validation.n_folds for c in made] == [5, 3, 8]
+    for other in made[1:]:
+        assert other.asked(20).ids.tolist() == made[0].asked(20).ids.tolist()
+
+
 # ---- more sources later ----------------------------------------------------------------------------------------
 
 

@@ -214,9 +214,10 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
     check_folds(run.n_folds)
     check_kind("bool", **{k: v for k, v in {"curve": run.curve, "relatives": run.relatives}.items() if v is not None})
     responses = _at_hand(responses)
-    # children are told apart by their place, so what comes later in this list does not change what came before
-    final, for_folds, *others = generator(run.rng).spawn(5 + run.n_folds)
-    for_fold, (for_reserve, for_alone, for_tries) = others[:-3], others[-3:]
+    # children are told apart by their place: other folds change neither anchors nor reserve
+    final, for_folds, *others = generator(run.rng).spawn(5 + max(FOLDS, run.n_folds))
+    for_reserve, for_alone, for_tries = others[FOLDS : FOLDS + 3]
+    for_fold = [*others[:FOLDS], *others[FOLDS + 3 :]][: run.n_folds]
     parts = list(folds(responses.models, run.n_folds, for_folds, answers=telling_answers(responses)))
     affordable = _affordable(responses)
     asked = affordable if run.relatives is None else run.relatives

@@ -45,6 +45,14 @@ def test_a_study_and_its_tables_and_figures(work):
     assert {row["method"] for row in made["summary"]} == {"random+direct", "pds+knn"}
 
 
+def test_info_says_which_command_wrote_a_folder(work):
+    said = json.loads(disco("info", "s", "--json", cwd=work).stdout)
+    assert said["kind"] == "study"
+    assert said["command"].startswith("disco study")
+    assert said["to_see_it"] == "disco report s"
+    assert "disco report s" in disco("info", "s", cwd=work).stdout
+
+
 def test_the_help_says_which_method_gives_intervals():
     words = " ".join(re.sub(r"[│|\n]", " ", disco("study", "--help").stdout).split())
     assert "default is all of 'disco condense', with intervals; auto+auto its selection and prediction alone" in words

@@ -445,7 +445,7 @@ def test_a_table_tells_families_of_models_whose_runs_do_not(tmp_path, ending):
     file = tmp_path / f"facts.{ending}"
     {"csv": facts.write_csv, "jsonl": facts.write_ndjson, "parquet": facts.write_parquet}[ending](file)
     said = disco("import", "lm-eval", tmp_path / "runs", "--out", tmp_path / "s.zarr", "--about", file).stderr
-    assert "says nothing of 1 of 3 models: org/c" in said
+    assert "says nothing of 1 of 3 models: org/c; it tells of 1 that did not come: other" in said
     r = open_responses(tmp_path / "s.zarr")
     at = r.models.positions(["org/a", "org/b", "org/c"])
     assert r.models.family[at].tolist() == ["alpha", "beta", ""]

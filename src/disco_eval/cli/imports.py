@@ -60,8 +60,9 @@ def npz(
 ) -> None:
     """Read a NumPy archive of named arrays.
 
-    Arrays: models (M), items (N); one of probs (M, N, C), loglikelihoods (M, N, C), correct (M, N); labels (N) with the
-    first two; optional n_choices, subtask, weight, digest, cost (N) and released, family, base_model, revision (M).
+    Arrays: models (M), items (N); probs or loglikelihoods (M, N, C) with labels (N), or correct (M, N), or one of the
+    first two and correct where the benchmark grades otherwise than by the most probable choice; optional n_choices,
+    subtask, weight, digest, cost (N) and released, family, base_model, revision (M).
     """
     from ..io import read_npz
 
@@ -269,7 +270,9 @@ def _import(
         )
     r = open_responses(out)
     if about is not None and (silent := [name for name in done.added if name not in known]):
-        say(f"'{about}' says nothing of {len(silent)} of {len(done.added)} models: {some(silent)}")
+        absent = sorted(set(known) - {*done.added, *done.present})  # the same under another name, maybe
+        others = f"; it tells of {len(absent)} that did not come: {some(absent)}" if absent else ""
+        say(f"'{about}' says nothing of {len(silent)} of {len(done.added)} models: {some(silent)}{others}")
     if about is not None and (late := [name for name in done.present if name in known]):
         say(f"What '{about}' says of models that are in the store already is not taken ({len(late)}): {some(late)}")
     if as_json:

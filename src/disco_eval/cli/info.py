@@ -1,12 +1,14 @@
-"""disco info: what a store or a condensation holds."""
+"""disco info: what a store or a condensation holds, or which command wrote a folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..files import is_url
 from .common import Json, Memory, print_json, print_table
 
 if TYPE_CHECKING:
@@ -15,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def info(
-    path: Annotated[str, typer.Argument(help="A store (a folder or URL), a condensation, an npz or a table.")],
+    path: Annotated[
+        str,
+        typer.Argument(help="A store (a folder or URL), a condensation, an npz, a table, or what a command wrote."),
+    ],
     disagreement: Annotated[
         Path | None,
         typer.Option(
@@ -27,7 +32,7 @@ def info(
     memory: Memory = None,
     as_json: Json = False,
 ) -> None:
-    """Say what a store of responses or a condensation holds.
+    """Say what a store of responses or a condensation holds, or which command wrote a folder.
 
     Example: **disco info imagenet.zarr --disagreement imagenet.sums --memory 1GB**
     """
@@ -38,6 +43,8 @@ def info(
     with limited(memory):
         if (Path(path) / JSON).is_file():
             record = _condensation(load(path))
+        elif found := _written(path):
+            record = found
         else:
             responses = open_answers(path)
             record = _responses(responses)
@@ -47,6 +54,23 @@ def info(
         print_json(record)
     else:
         print_table(path, ["", ""], [[name.replace("_", " "), _show(value)] for name, value in record.items()], left=2)
+
+
+def _written(path: str) -> dict[str, Any]:
+    """Which command wrote a folder that holds no answers of its own, and how to see them; nothing for any other."""
+    from ..errors import FormatError
+    from ..io import open_answers
+    from ..report.record import read
+
+    about = None if is_url(path) else read(path)
+    if about is None:
+        return {}
+    try:
+        open_answers(path)  # a run's folder holds the answers beside what they gave
+    except FormatError:
+        names = ("kind", "command", "created", "disco_eval")
+        return {**{name: str(about.get(name, "")) for name in names}, "to_see_it": f"disco report {quote(path)}"}
+    return {}
 
 
 def _responses(r: Responses) -> dict[str, Any]:

@@ -102,13 +102,16 @@ def read_points(file: Path) -> list[Point]:
     """A table that `write_points` wrote; none if there is no file."""
     if not file.exists():
         return []
+    points: list[Point] = []
     try:
         with file.open(newline="", encoding="utf-8") as lines:
-            return [
-                Point(**{f.name: _cast(f.name, row[f.name]) for f in fields(Point)}) for row in csv.DictReader(lines)
-            ]
-    except (KeyError, ValueError, TypeError) as e:
-        raise FormatError(f"'{file}' is not a table of checkpoints ({e}); delete it to begin anew") from None
+            points.extend(_point(row) for row in csv.DictReader(lines))
+    except (KeyError, ValueError, TypeError):  # not text, no such column, no number, a line that is too short
+        raise FormatError(
+            f"'{file}': row {len(points) + 1} is no checkpoint's; take out what another wrote, or delete the file to "
+            "begin anew"
+        ) from None
+    return points
 
 
 def write_points(points: list[Point], file: Path) -> None:
@@ -117,6 +120,10 @@ def write_points(points: list[Point], file: Path) -> None:
         writer = csv.DictWriter(lines, [f.name for f in fields(Point)])
         writer.writeheader()
         writer.writerows(asdict(p) for p in sorted(points, key=lambda p: (p.step, p.checkpoint)))
+
+
+def _point(row: dict[str, str]) -> Point:
+    return Point(**{f.name: _cast(f.name, row[f.name]) for f in fields(Point)})
 
 
 def _cast(name: str, text: str) -> Any:

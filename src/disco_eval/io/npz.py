@@ -3,7 +3,8 @@
 | array | shape | what |
 |---|---|---|
 | ``models``, ``items`` | (M,), (N,) | names |
-| one of ``probs``, ``loglikelihoods``, ``correct`` | (M, N, C), (M, N, C), (M, N) | the answers |
+| ``probs`` or ``loglikelihoods`` | (M, N, C) | the answers |
+| ``correct`` | (M, N) | grades; without the above these are the answers |
 | ``labels`` | (N,) | index of the right choice; needed with probs or loglikelihoods |
 | ``n_choices``, ``subtask``, ``weight``, ``digest``, ``cost`` | (N,) | optional, about the items |
 | ``released``, ``family``, ``base_model``, ``revision`` | (M,) | optional, about the models |
