@@ -16,6 +16,7 @@ from disco_eval import io, open_responses, read_predictions
 from disco_eval.harness.maseval import MasevalDisco, read_maseval
 from disco_eval.io import others
 from disco_eval.io.lm_eval import read_lm_eval
+from disco_eval.io.lmms_eval import read_lmms_eval
 from disco_eval.numerics.forest import Trees
 from disco_eval.select import sums
 from tests.conftest import population
@@ -105,6 +106,21 @@ def opencompass(folder: Path) -> None:
     where.mkdir(parents=True)
     rows = {str(k): {"prediction": "A", "gold": "AB"[k % 2], "origin_prompt": "Q"} for k in range(3)}
     (where / "data.json").write_text(json.dumps(rows))
+
+
+def lmms_eval(folder: Path) -> None:
+    metrics = {
+        "seed": ("seed_all", [{"pred": "A", "answer": "AB"[k]} for k in range(2)], 50.0),
+        "star": ("average", [{"score": float(k)} for k in range(2)], 0.5),
+    }
+    configs = {task: {"metric_list": [{"metric": name}]} for task, (name, _, _) in metrics.items()}
+    reported = {task: {f"{name},none": mean} for task, (name, _, mean) in metrics.items()}
+    about = {"model_name": "org/m", "results": reported, "configs": configs, "config": {"limit": None}}
+    (folder / "20260101_101530_results.json").write_text(json.dumps(about))
+    for task, (name, values, _) in metrics.items():
+        rows = [{"doc_id": k, "target": "A", "input": "Q", name: value} for k, value in enumerate(values)]
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"20260101_101530_samples_{task}.jsonl").write_text(text)
 
 
 def timm(folder: Path) -> None:
@@ -207,6 +223,7 @@ READERS: dict[str, tuple[Callable[[Path], None], Read]] = {
     "parquet": (tables(".parquet"), each("*.parquet", io.read_table)),
     "authors": (authors, each("*.pickle", io.read_authors)),
     "lm-eval": (lm_eval, lambda folder: read_lm_eval([folder])),
+    "lmms-eval": (lmms_eval, lambda folder: read_lmms_eval([folder])),
     "details": (details, lambda folder: read_all(others.details([folder]))),
     "helm": (helm, lambda folder: read_all(others.helm([folder]))),
     "opencompass": (opencompass, lambda folder: read_all(others.opencompass([folder]))),

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Turn results that exist into a store: npz, table, lm-eval, leaderboard, lighteval, inspect, helm, "
-    "opencompass, timm, authors.",
+    help="Turn results that exist into a store: npz, table, lm-eval, lmms-eval, leaderboard, lighteval, inspect, "
+    "helm, opencompass, timm, authors.",
     rich_markup_mode="markdown",
 )
 
@@ -153,6 +153,21 @@ def lm_eval(
         (run.model, lambda run=run: read_run(run, metric=metric, length_normalised=length_normalised)) for run in found
     ]
     _import(readers, out, lambda a, b: check_same_items(a, b, allow_prompt_drift), allow_prompt_drift, about, as_json)
+
+
+@app.command("lmms-eval", epilog="Example: **disco import lmms-eval logs/ --out mmstar.zarr**")
+def lmms_eval(
+    runs: Runs,
+    out: Store,
+    metric: Metric = None,
+    allow_prompt_drift: Drift = False,
+    about: About = None,
+    as_json: Json = False,
+) -> None:
+    """Read outputs of lmms-eval (vision, video and audio) that were written with --log_samples: grades."""
+    from ..io.lmms_eval import lmms_eval as readers
+
+    _several(readers(runs, metric=metric), out, allow_prompt_drift, about, as_json)
 
 
 @app.command("lighteval", epilog="Example: **disco import lighteval results/details --out mine.zarr**")

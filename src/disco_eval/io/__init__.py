@@ -31,7 +31,8 @@ __all__ = ["open_answers", "read_authors", "read_npz", "read_table", "write_npz"
 def open_answers(
     path: str | Path, items: ArrayLike | None = None, columns: Mapping[str, str] | None = None
 ) -> Responses:
-    """Responses from whatever is at ``path``: a store, an output folder of lm_eval, a ``.npz`` archive, a long table.
+    """Responses from whatever is at ``path``: a store, an output folder of lm_eval or lmms-eval, a ``.npz`` archive, a
+    long table.
 
     ``items`` are those that will be used: a table or output may lack answers to others. ``columns`` are a table's names
     for columns that are called otherwise, as in `read_table`.
@@ -53,6 +54,10 @@ def open_answers(
         from .lm_eval import read_lm_eval
 
         return read_lm_eval([where], items=items)
+    if where.is_dir() and not (where / "zarr.json").exists() and next(where.rglob("*_results.json"), None):
+        from .lmms_eval import read_lmms_eval
+
+        return read_lmms_eval([where], items=items)
     if where.is_dir() or not where.exists():
         return open_responses(where)
     from .table import SUFFIXES, read_table

@@ -62,8 +62,10 @@ def find_runs(paths: Iterable[str | Path]) -> list[Run]:
         folder = Path(path)
         found = sorted(folder.rglob("results*.json")) if folder.is_dir() else []
         if not found:
+            other = folder.is_dir() and next(folder.rglob("*_results.json"), None)
             raise FormatError(
                 f"'{folder}' holds no results_*.json of lm_eval; give the folder that --output_path wrote"
+                + (f" ('{other.name}' looks like lmms-eval's: disco import lmms-eval)" if other else "")
             )
         for file in found:
             _add(runs, file)

@@ -1,0 +1,153 @@
+"""Files as lmms-eval 0.7.3 writes them: date in front, no documents, metrics that are numbers or parts of them."""
+
+import json
+
+import pytest
+
+from disco_eval import AlignmentError, FormatError, ValidationError
+from disco_eval.io import open_answers
+from disco_eval.io.lmms_eval import lmms_eval, read_lmms_eval
+from disco_eval.store import open_responses
+from tests.cli.test_cli import disco, refused
+
+DATE = "20261124_064852"
+STAR = [{"average": {"question_id": k, "score": s}, "maths": {"score": s}} for k, s in enumerate((1.0, 0.0, 1.0, 0.5))]
+SEED = [{"seed_all": {"pred": p, "answer": "A"}} for p in ("A", "b", " a ", "C")]
+MME = [{f"mme_{part}_score": {"score": s}} for part, s in (("cognition", 1.0), ("perception", 0.0))]
+NUMBER = [{"exact_match": 1.0, "mae": 7.0, "submission": {"a": 1}}, {"exact_match": False, "mae": 2.0}]
+HALF = 50.0
+
+
+def write(
+    folder, rows=NUMBER, *, task="toy", model="org/m", reported=None, listed=None, date=DATE, asked="Q", **config
+):
+    """One run of one task: a row for each of what its metrics logged."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = listed or list(dict.fromkeys(name for row in rows for name in row))
+    about = {
+        "results": {task: {"alias": task, **{f"{k},none": v for k, v in (reported or {}).items()}}},
+        "configs": {task: {"task": task, "metric_list": [{"metric": name} for name in names]}},
+        "versions": {task: "Yaml"}, "n-shot": {task: 0}, "n-samples": {task: {"original": len(rows)}},
+        "config": {"model_args": "a=1", "limit": None, "offset": 0, **config}, "date": date, "model_name": model,
+    }  # fmt: skip
+    (folder / f"{date}_results.json").write_text(json.dumps(about))
+    lines = [
+        {"doc_id": k, "target": "A", "filtered_resps": "A", "doc_hash": "74", **row, "input": f"{asked} {k}?"}
+        for k, row in enumerate(rows)
+    ]
+    file = folder / f"{date}_samples_{task}.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("rows", "reported", "grades"),
+    [
+        (STAR, {}, [1, 0, 1, 0.5]),
+        (SEED, {"seed_all": HALF}, [1, 0, 1, 0]),
+        (SEED, {"seed_all": HALF / 100}, [1, 0, 1, 0]),
+        (MME, {}, [1, 0]),
+        (NUMBER, {}, [1, 0]),
+    ],
+)
+def test_grades_are_what_the_metric_logged(tmp_path, rows, reported, grades):
+    write(tmp_path, rows, reported=reported)
+    r = read_lmms_eval([tmp_path])
+    assert r.probs is None
+    assert r.correct.tolist() == [grades]
+    assert r.items.ids.tolist() == [f"toy/{k}" for k in range(len(rows))]
+    assert set(r.items.subtask) == {"toy"}
+    assert r.models.ids.tolist() == ["org/m"]
+    assert r.provenance["models"]["org/m"]["tasks"]["toy"]["partial"] is False
+    assert open_answers(tmp_path, items=["toy/1"]).correct.tolist() == [grades[1:2]]
+
+
+def test_equal_texts_count_as_right_only_where_the_results_agree(tmp_path):
+    """Else right is something else, such as the number inside a sentence."""
+    file = write(tmp_path, SEED, reported={"seed_all": 75.0})
+    with pytest.raises(
+        FormatError, match=r"50.0 % of them are the same text, but the results file says 75, so right is"
+    ):
+        read_lmms_eval([tmp_path])
+    write(tmp_path, SEED)
+    with pytest.raises(FormatError, match=f"'{file}' holds predictions and answers for 'seed_all'.* says nothing"):
+        read_lmms_eval([tmp_path])
+
+
+def test_what_cannot_be_a_grade_is_refused(tmp_path):
+    write(tmp_path, [{"judged": {"score": 4.0}}])
+    with pytest.raises(ValidationError, match=r"line 1: the grade is 4.0, expected 0 to 1; choose another metric"):
+        read_lmms_eval([tmp_path])
+    write(tmp_path, [{"caption": {"text": "a cat"}}])
+    with pytest.raises(
+        FormatError, match=r"no metric grades every document .none grades any.; choose one with --metric"
+    ):
+        read_lmms_eval([tmp_path])
+    write(tmp_path, [{"a": 1.0}, {"b": 1.0, "c": 0.0}])
+    with pytest.raises(FormatError, match=r"no metric grades every document \(a, b, c\)"):
+        read_lmms_eval([tmp_path])
+    write(tmp_path, NUMBER)
+    ((_, read),) = lmms_eval([tmp_path], metric="f1")
+    with pytest.raises(FormatError, match="line 1: there is no metric 'f1'; the row has exact_match, mae"):
+        read()
+
+
+def test_damaged_files_are_told_by_line(tmp_path):
+    file = write(tmp_path)
+    whole = file.read_text()
+    for text, line in (
+        (whole[:-20], "line 2: the line is cut short or not JSON"),
+        (whole.replace('"doc_id": 1', '"doc_id": 1.5'), "line 2: doc_id is 1.5, expected a number"),
+        (whole.replace('"doc_id": 1', '"no": 1'), "line 2: there is no 'doc_id'"),
+        (whole.splitlines()[0], "has 1 documents, but the task has 2: rows are lost"),
+        ("", "is empty; the run did not finish"),
+    ):
+        file.write_text(text)
+        with pytest.raises(FormatError, match=line):
+            read_lmms_eval([tmp_path])
+    file.write_text(whole.splitlines()[0])
+    about = json.loads((tmp_path / f"{DATE}_results.json").read_text())
+    about["config"]["limit"] = 1
+    (tmp_path / f"{DATE}_results.json").write_text(json.dumps(about))
+    assert read_lmms_eval([tmp_path]).n_items == 1
+    file.unlink()
+    with pytest.raises(FormatError, match="no samples files beside it; run lmms-eval with --log_samples"):
+        read_lmms_eval([tmp_path])
+    with pytest.raises(FormatError, match=r"holds no \*_results.json of lmms-eval"):
+        read_lmms_eval([tmp_path / "none"])
+    file.write_text(whole)
+    for text, line in (
+        ("[]", "is not a results file of lmms-eval"),
+        ('{"results": {}, "configs": {"toy": 3}}', "is not a run of lmms-eval in the known layout"),
+    ):
+        (tmp_path / f"{DATE}_results.json").write_text(text)
+        with pytest.raises(FormatError, match=line):
+            read_lmms_eval([tmp_path])
+
+
+def test_tasks_of_several_runs_are_subtasks_and_one_task_twice_is_refused(tmp_path):
+    write(tmp_path / "a", STAR, task="star")
+    write(tmp_path / "b", NUMBER, task="toy", date="20261125_000000")
+    r = read_lmms_eval([tmp_path])
+    assert r.items.subtasks == ["star", "toy"]
+    assert r.provenance["models"]["org/m"]["date"] == "20261125_000000"
+    write(tmp_path / "c", NUMBER, task="toy", date="20261126_000000")
+    with pytest.raises(AlignmentError, match="'org/m' has two runs of toy"):
+        read_lmms_eval([tmp_path])
+
+
+def test_on_the_command_line(tmp_path):
+    for k in range(3):
+        write(tmp_path / "runs" / f"m{k}", STAR, model=f"org/m{k}" if k else "")
+    out = disco("import", "lmms-eval", "runs", "--out", "s.zarr", "--json", cwd=tmp_path)
+    assert json.loads(out.stdout)["added"] == ["m0", "org/m1", "org/m2"]
+    again = disco("import", "lmms-eval", "runs", "--out", "s.zarr", cwd=tmp_path).stdout
+    assert "3 were there already" in again
+    assert open_responses(tmp_path / "s.zarr").n_items == 4
+    write(tmp_path / "other", STAR, model="org/o", asked="Think first. Q")
+    line = refused("import", "lmms-eval", "runs", "other", "--out", "t.zarr", cwd=tmp_path)
+    assert "'org/o' answered 4 of 4 items with other prompts than 'm0'" in line
+    line = refused("import", "lm-eval", "runs", "--out", "t.zarr", cwd=tmp_path)
+    assert f"('{DATE}_results.json' looks like lmms-eval's: disco import lmms-eval)" in line
+    one = disco("import", "lmms-eval", "other", "--metric", "maths", "--out", "t.zarr", "--json", cwd=tmp_path)
+    assert json.loads(one.stdout)["n_items"] == 4
