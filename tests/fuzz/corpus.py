@@ -17,6 +17,7 @@ from disco_eval.harness.maseval import MasevalDisco, read_maseval
 from disco_eval.io import others
 from disco_eval.io.lm_eval import read_lm_eval
 from disco_eval.io.lmms_eval import read_lmms_eval
+from disco_eval.io.vlmevalkit import vlmevalkit as readers_of_sheets
 from disco_eval.numerics.forest import Trees
 from disco_eval.select import sums
 from tests.conftest import population
@@ -123,6 +124,13 @@ def lmms_eval(folder: Path) -> None:
         (folder / f"20260101_101530_samples_{task}.jsonl").write_text(text)
 
 
+def vlmevalkit(folder: Path) -> None:
+    (folder / "m").mkdir()
+    sheet = pl.DataFrame({"index": [0, 1], "question": ["Q", "R"], "A": ["a", "b"], "hit": [1, 0]})
+    sheet.write_excel(folder / "m" / "m_Star_exact_matching_result.xlsx")
+    sheet.write_csv(folder / "m" / "m_Yes_auxmatch.tsv", separator="\t")
+
+
 def timm(folder: Path) -> None:
     names = [f"{k}.jpg" for k in range(4)]
     (folder / "labels.csv").write_text("filename,label\n" + "".join(f"{n},{k % 3}\n" for k, n in enumerate(names)))
@@ -224,6 +232,7 @@ READERS: dict[str, tuple[Callable[[Path], None], Read]] = {
     "authors": (authors, each("*.pickle", io.read_authors)),
     "lm-eval": (lm_eval, lambda folder: read_lm_eval([folder])),
     "lmms-eval": (lmms_eval, lambda folder: read_lmms_eval([folder])),
+    "vlmevalkit": (vlmevalkit, lambda folder: read_all(readers_of_sheets([folder]))),
     "details": (details, lambda folder: read_all(others.details([folder]))),
     "helm": (helm, lambda folder: read_all(others.helm([folder]))),
     "opencompass": (opencompass, lambda folder: read_all(others.opencompass([folder]))),

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Turn results that exist into a store: npz, table, lm-eval, lmms-eval, leaderboard, lighteval, inspect, "
-    "helm, opencompass, timm, authors.",
+    help="Turn results that exist into a store: npz, table, lm-eval, lmms-eval, vlmevalkit, leaderboard, "
+    "lighteval, inspect, helm, opencompass, timm, authors.",
     rich_markup_mode="markdown",
 )
 
@@ -170,6 +170,16 @@ def lmms_eval(
     _several(readers(runs, metric=metric), out, allow_prompt_drift, about, as_json)
 
 
+@app.command("vlmevalkit", epilog="Example: **disco import vlmevalkit outputs/ --out mmstar.zarr**")
+def vlmevalkit(
+    runs: Runs, out: Store, allow_prompt_drift: Drift = False, about: About = None, as_json: Json = False
+) -> None:
+    """Read what VLMEvalKit evaluated: right or wrong (.xlsx needs the extra excel)."""
+    from ..io.vlmevalkit import vlmevalkit as readers
+
+    _several(readers(runs), out, allow_prompt_drift, about, as_json)
+
+
 @app.command("lighteval", epilog="Example: **disco import lighteval results/details --out mine.zarr**")
 @app.command("leaderboard", epilog="Example: **disco import leaderboard details_org__model --out mine.zarr**")
 def details(
@@ -291,15 +301,8 @@ def _import(
     if about is not None and (late := [name for name in done.present if name in known]):
         say(f"What '{about}' says of models that are in the store already is not taken ({len(late)}): {some(late)}")
     if as_json:
-        print_json(
-            {
-                "out": str(out),
-                "added": done.added,
-                "present": done.present,
-                "n_models": r.n_models,
-                "n_items": r.n_items,
-            }
-        )
+        counts = {"n_models": r.n_models, "n_items": r.n_items}
+        print_json({"out": str(out), "added": done.added, "present": done.present, **counts})
         return
     _doubt(r)
     if r.probs is not None and r.items.label is None:
