@@ -105,7 +105,10 @@ def test_damaged_files_are_told_by_line(tmp_path):
         file.write_text(text)
         with pytest.raises(FormatError, match=line):
             read_lmms_eval([tmp_path])
+    write(tmp_path, limit=-1)
     file.write_text(whole.splitlines()[0])
+    with pytest.raises(FormatError, match="rows are lost"):
+        read_lmms_eval([tmp_path])
     about = json.loads((tmp_path / f"{DATE}_results.json").read_text())
     about["config"]["limit"] = 1
     (tmp_path / f"{DATE}_results.json").write_text(json.dumps(about))

@@ -137,7 +137,7 @@ def _about(task: str, results: Mapping[str, Any]) -> dict[str, Any]:
 
 def _limited(results: Mapping[str, Any]) -> bool:
     config = results.get("config") or {}
-    return bool(config.get("limit") or config.get("offset"))
+    return (config.get("limit") or -1) > 0 or bool(config.get("offset"))  # -1 asks for all, as no limit does
 
 
 # ---- one samples file ------------------------------------------------------------------------------------------
