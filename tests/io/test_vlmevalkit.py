@@ -46,6 +46,13 @@ def test_sheets_of_a_model_are_subtasks(tmp_path, ending):
     assert r.probs is None
 
 
+def test_numbers_that_a_spreadsheet_made_fractions_are_whole_again(tmp_path):
+    write(tmp_path, sheet={"index": ["12.0", "v1.0"], "hit": ["1.0", "0.0"]}, ending=".tsv")
+    r = read(tmp_path)["Qwen2.5-VL_7B"]
+    assert r.items.ids.tolist() == ["MMStar/v1.0", "MMStar/12"]
+    assert r.correct.tolist() == [[0, 1]]
+
+
 def test_both_kinds_of_file_hold_the_same_questions(tmp_path):
     write(tmp_path / "x")
     write(tmp_path / "t", ending=".tsv")

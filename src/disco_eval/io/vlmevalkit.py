@@ -97,7 +97,7 @@ def _whole(index: str | None) -> str:
     """An item's number as written: spreadsheets turn 12 into 12.0."""
     if index is None:
         raise FormatError("a row has no index")
-    return index.removesuffix(".0")
+    return re.sub(r"^(\d+)\.0$", r"\1", index)
 
 
 def _frame(sheet: Path) -> pl.DataFrame:
