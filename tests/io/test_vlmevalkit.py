@@ -75,6 +75,14 @@ def test_runs_lie_in_folders_of_their_own_and_links_count_once(tmp_path):
         read(tmp_path)
 
 
+def test_a_download_may_be_links_to_files_without_names(tmp_path):
+    file = write(tmp_path / "snapshot")
+    (tmp_path / "blobs").mkdir()
+    file.rename(tmp_path / "blobs" / "0f3a")
+    file.symlink_to(tmp_path / "blobs" / "0f3a")
+    assert read(tmp_path / "snapshot")["Qwen2.5-VL_7B"].n_items == 3
+
+
 def test_what_is_no_sheet_of_grades_is_refused(tmp_path):
     with pytest.raises(FormatError, match="holds no MODEL_DATASET_JUDGE_result"):
         read(tmp_path)

@@ -37,7 +37,8 @@ def vlmevalkit(paths: Sequence[Path]) -> Iterator[tuple[str, Callable[[], Respon
     """
     found: dict[str, dict[str, Path]] = {}
     for path in paths:
-        sheets = sorted({f.resolve() for f in path.rglob("*") if _is_sheet(f)}) if path.is_dir() else []
+        once = {f.resolve(): f for f in sorted(path.rglob("*"), reverse=True) if _is_sheet(f)} if path.is_dir() else {}
+        sheets = sorted(once.values())
         if not sheets:
             raise FormatError(
                 f"'{path}' holds no MODEL_DATASET_JUDGE_result.xlsx or _auxmatch.xlsx (or .tsv) of VLMEvalKit; give "
