@@ -69,6 +69,9 @@ def test_equal_texts_count_as_right_only_where_the_results_agree(tmp_path):
         FormatError, match=r"50.0 % of them are the same text, but the results file says 75, so right is"
     ):
         read_lmms_eval([tmp_path])
+    write(tmp_path, SEED * 50, reported={"seed_all": 50.5})  # one of 200 counts for right otherwise
+    with pytest.raises(FormatError, match=r"the results file says 50\.5"):
+        read_lmms_eval([tmp_path])
     write(tmp_path, SEED)
     with pytest.raises(FormatError, match=f"'{file}' holds predictions and answers for 'seed_all'.* says nothing"):
         read_lmms_eval([tmp_path])

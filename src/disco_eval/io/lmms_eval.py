@@ -36,7 +36,7 @@ _OURS = {
     "doc_id", "doc", "doc_hash", "target", "arguments", "input", "input_media", "resps", "filtered_resps",
     "token_counts", "submission",
 }  # fmt: skip
-_AGREES = 0.005  # how far the mean grade may lie from what the results file says, rounded as that may be
+_AGREES = 0.001  # how far the mean grade may lie from what the results file says, rounded as that may be
 
 
 @dataclass
