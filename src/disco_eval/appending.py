@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .checks import same_grading
 from .errors import AlignmentError, some
 from .files import only_writer
 from .responses import Responses
@@ -56,7 +57,7 @@ def _fitting(responses: Responses, there: Responses, where: str) -> Responses:
     twice = np.intersect1d(responses.models.ids, there.models.ids)
     if len(twice):
         raise AlignmentError(f"{len(twice)} models are in '{where}' already: {some(twice)}")
-    _same_grading(responses.provenance, there.provenance, where)
+    same_grading(responses.provenance, there.provenance, f"'{where}'", "the models to add", ", or to another store")
     extra = np.setdiff1d(responses.items.ids, there.items.ids)
     if len(extra):
         raise AlignmentError(f"{len(extra)} items are not in '{where}': {some(extra)}; a store holds one set of items")
@@ -101,14 +102,4 @@ def same_items(added: Responses, there: Responses, where: str) -> None:
             raise AlignmentError(
                 f"{np.sum(differs)} items have {what} than in '{where}', such as {some(both[differs])}; models must "
                 "answer the same questions"
-            )
-
-
-def _same_grading(new: dict[str, Any], old: dict[str, Any], where: str) -> None:
-    """Refuse grades of another metric, or probabilities made otherwise, where both sides say how theirs were made."""
-    for name in ("metric", "length_normalised"):
-        if name in new and name in old and new[name] != old[name]:
-            raise AlignmentError(
-                f"'{where}' was made with {name} {old[name]!r}, the models to add with {new[name]!r}, and scores of "
-                "both cannot be compared; import with the same, or to another store"
             )

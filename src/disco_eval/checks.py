@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -9,6 +12,7 @@ from .axes import Array, Items
 from .errors import AlignmentError, ValidationError, some
 
 SUM_TOLERANCE = 5e-3  # float16 probabilities of many choices sum to 1 no better than this
+GRADING = ("metric", "length_normalised")  # what provenance says of how answers became grades and probabilities
 _SLAB = 2**18  # numbers checked together, so that their copies stay in a core's cache
 
 
@@ -141,4 +145,16 @@ def same_questions(
             raise AlignmentError(
                 f"the {what} of {differs.sum()} {called} differs between the answers and the condensation of "
                 f"{whose}: {some(ours.ids[differs])}. The models must answer the very same questions."
+            )
+
+
+def same_grading(
+    new: Mapping[str, Any], old: Mapping[str, Any], whose: str, what: str = "these answers", instead: str = ""
+) -> None:
+    """Refuse grades of another metric, or probabilities made otherwise, where both sides say how theirs were made."""
+    for name in GRADING:
+        if name in new and name in old and new[name] != old[name]:
+            raise AlignmentError(
+                f"{whose} was made with {name} {old[name]!r}, {what} with {new[name]!r}, and scores of both cannot be "
+                f"compared; import with the same{instead}"
             )

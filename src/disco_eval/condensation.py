@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .calibration import OF_ESTIMATES, CrossValidation, is_alarmed, source_flags
-from .checks import same_questions
+from .checks import same_grading, same_questions
 from .errors import AlignmentError, ValidationError, check_kind, some
 from .estimates import Estimate, SubtaskEstimate, ranked
 from .numerics.gp import squared_distances
@@ -78,8 +78,8 @@ class Condensation:
     def answers(self, responses: Responses) -> Responses:
         """The answers to the anchors, in their order, after checking that they are answers to the same questions.
 
-        Raises AlignmentError where anchors are missing, or their prompt (digest), label or choices differ from those
-        that the source models answered.
+        Raises AlignmentError where anchors are missing, their prompt (digest), label or choices differ from those
+        that the source models answered, or they were graded by another metric.
         """
         check_responses(responses, "an estimate")
         missing = np.setdiff1d(self.anchors.ids, responses.items.ids)
@@ -89,12 +89,12 @@ class Condensation:
                 f"no answer for {len(missing)} of {len(self.anchors)} anchors of '{self.benchmark}' from {who}: "
                 f"{some(missing)}. Evaluate the models on all anchors ('disco anchors' lists them)."
             )
+        same_grading(responses.provenance, self.provenance.get("responses") or {}, f"'{self.benchmark}'")
         part = responses.align(self.anchors.ids)
         with_choices = self.sources.probs is not None and part.probs is not None
         same_questions(self.items, part.items, f"'{self.benchmark}'", with_choices=with_choices)
-        if self.sources.probs is None:
-            return Responses(part.models, self.items, part.correct)
-        return Responses(part.models, self.items, part.correct, self._own_choices(part.probs))
+        probs = None if self.sources.probs is None else self._own_choices(part.probs)
+        return Responses(part.models, self.items, part.correct, probs)
 
     def asked(self, more: int = 0) -> Items:
         """The items to evaluate: the anchors, then the first ``more`` of the reserve; ValidationError for too many."""

@@ -2,9 +2,10 @@
 
 import json
 
+import numpy as np
 import pytest
 
-from disco_eval import AlignmentError, FormatError, ValidationError
+from disco_eval import AlignmentError, FormatError, ValidationError, load
 from disco_eval.io import open_answers
 from disco_eval.io.lmms_eval import lmms_eval, read_lmms_eval
 from disco_eval.store import open_responses
@@ -19,21 +20,34 @@ HALF = 50.0
 
 
 def write(
-    folder, rows=NUMBER, *, task="toy", model="org/m", reported=None, listed=None, date=DATE, asked="Q", **config
+    folder,
+    rows=NUMBER,
+    *,
+    task="toy",
+    model="org/m",
+    reported=None,
+    listed=None,
+    date=DATE,
+    asked="Q",
+    metadata=None,
+    numbers=None,
+    **config,
 ):
-    """One run of one task: a row for each of what its metrics logged."""
+    """One run of one task: a row for each of what its metrics logged; ``numbers`` are those in what was asked."""
     folder.mkdir(parents=True, exist_ok=True)
     names = listed or list(dict.fromkeys(name for row in rows for name in row))
     about = {
         "results": {task: {"alias": task, **{f"{k},none": v for k, v in (reported or {}).items()}}},
-        "configs": {task: {"task": task, "metric_list": [{"metric": name} for name in names]}},
+        "configs": {
+            task: {"task": task, "metric_list": [{"metric": name} for name in names], "metadata": metadata},
+        },
         "versions": {task: "Yaml"}, "n-shot": {task: 0}, "n-samples": {task: {"original": len(rows)}},
         "config": {"model_args": "a=1", "limit": None, "offset": 0, **config}, "date": date, "model_name": model,
     }  # fmt: skip
     (folder / f"{date}_results.json").write_text(json.dumps(about))
     lines = [
-        {"doc_id": k, "target": "A", "filtered_resps": "A", "doc_hash": "74", **row, "input": f"{asked} {k}?"}
-        for k, row in enumerate(rows)
+        {"doc_id": k, "target": "A", "filtered_resps": "A", "doc_hash": "74", **row, "input": f"{asked} {n}?"}
+        for k, (n, row) in enumerate(zip(numbers or range(len(rows)), rows, strict=True))
     ]
     file = folder / f"{date}_samples_{task}.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -100,6 +114,7 @@ def test_damaged_files_are_told_by_line(tmp_path):
     whole = file.read_text()
     for text, line in (
         (whole[:-20], "line 2: the line is cut short or not JSON"),
+        ("3\n" + whole, "line 1: the line is cut short or not JSON"),
         (whole.replace('"doc_id": 1', '"doc_id": 1.5'), "line 2: doc_id is 1.5, expected a number"),
         (whole.replace('"doc_id": 1', '"no": 1'), "line 2: there is no 'doc_id'"),
         (whole.splitlines()[0], "has 1 documents, but the task has 2: rows are lost"),
@@ -157,3 +172,72 @@ def test_on_the_command_line(tmp_path):
     assert f"('{DATE}_results.json' looks like lmms-eval's: disco import lmms-eval)" in line
     one = disco("import", "lmms-eval", "other", "--metric", "maths", "--out", "t.zarr", "--json", cwd=tmp_path)
     assert json.loads(one.stdout)["n_items"] == 4
+
+
+def test_a_metric_without_a_value_matters_only_where_it_counts(tmp_path):
+    file = write(tmp_path, [{"f1": 0.5, "rating": 4.0, "speed": 1.0}, {"f1": 1.0, "rating": 5.0, "speed": 0.0}])
+    file.write_text(file.read_text().replace('"speed": 1.0', '"speed": NaN'))
+    r = read_lmms_eval([tmp_path])
+    assert r.correct.tolist() == [[0.5, 1.0]]
+    assert r.provenance["models"]["org/m"]["tasks"]["toy"]["metric"] == ["f1"]
+    with pytest.raises(ValidationError, match=r"line 1: the grade is 4.0, expected 0 to 1"):
+        read_lmms_eval([tmp_path], metric="rating")
+    with pytest.raises(ValidationError, match=r"line 1: the grade is nan, expected 0 to 1"):
+        read_lmms_eval([tmp_path], metric="speed")
+
+
+def test_anchors_alone_are_read_under_the_names_that_they_have_in_the_whole_task(tmp_path):
+    about = {"version": 2.0, "disco_task": "toy", "disco_doc_ids": [2, 3]}
+    write(tmp_path / "new", SEED[2:], task="toy_anchors", metadata=about, numbers=[2, 3], reported={"seed_all": HALF})
+    write(tmp_path / "old", SEED, reported={"seed_all": HALF}, model="org/o")
+    new, old = read_lmms_eval([tmp_path / "new"]), read_lmms_eval([tmp_path / "old"])
+    assert new.items.ids.tolist() == ["toy/2", "toy/3"]
+    assert new.items.subtasks == ["toy"]
+    assert new.items.digest.tolist() == old.items.digest[[2, 3]].tolist()
+    assert new.correct.tolist() == old.correct[:, [2, 3]].tolist()
+    assert new.provenance["models"]["org/m"]["tasks"]["toy"]["partial"] is True
+    write(tmp_path / "new", SEED, date="20270101_000000")
+    with pytest.raises(AlignmentError, match="'org/m' has two runs of toy"):
+        read_lmms_eval([tmp_path / "new"])
+    for wrong, line in (
+        ({**about, "disco_doc_ids": [1]}, "doc_id is 1, but 1 documents were asked"),
+        ({**about, "disco_doc_ids": [1, 1]}, "does not say which documents of 'toy' were asked"),
+        ({**about, "disco_doc_ids": [1, -3]}, "does not say which documents of 'toy' were asked"),
+        ({"disco_task": "toy"}, "does not say which documents of 'toy' were asked .disco_doc_ids of 'toy_anchors'"),
+        ({**about, "disco_task": 3}, "does not say which documents"),
+    ):
+        write(tmp_path / "wrong", SEED[2:], task="toy_anchors", metadata=wrong, reported={"seed_all": HALF})
+        with pytest.raises(FormatError, match=line):
+            read_lmms_eval([tmp_path / "wrong"])
+
+
+def benchmark(tmp_path, n_models=24, n_items=40):
+    """Models whose answers are right by one metric where they are not by the other; returns every model's rows."""
+    rng = np.random.default_rng(0)
+    right = rng.random((n_models, n_items)) < rng.uniform(0.2, 0.9, (n_models, 1))
+    rows = [[{"average": float(x), "maths": float(not x)} for x in model] for model in right]
+    for k, one in enumerate(rows):
+        write(tmp_path / "runs" / f"m{k}", one, model=f"org/m{k}")
+    return rows
+
+
+def test_answers_are_graded_as_the_sources_were(tmp_path):
+    rows = benchmark(tmp_path)
+    disco("import", "lmms-eval", "runs", "--metric", "maths", "--out", "maths.zarr", cwd=tmp_path)
+    disco("condense", "maths.zarr", "--anchors", 10, "--out", "c", "--no-curve", cwd=tmp_path)
+    write(tmp_path / "new", rows[0], model="org/new")
+    disco("import", "lmms-eval", "new", "--metric", "maths", "--out", "new.zarr", cwd=tmp_path)
+    by_folder, by_store = (
+        json.loads(disco("estimate", "c", answers, "--json", cwd=tmp_path).stdout)["estimates"]
+        for answers in ("new", "new.zarr")
+    )
+    assert by_folder == by_store
+    disco("import", "lmms-eval", "new", "--out", "otherwise.zarr", cwd=tmp_path)
+    line = refused("estimate", "c", "otherwise.zarr", cwd=tmp_path)
+    assert "'maths' was made with metric 'maths', 'otherwise.zarr' with 'default', and scores of both cannot" in line
+    c = load(tmp_path / "c")
+    assert c.estimate(open_answers(tmp_path / "new", graded=c.provenance["responses"]))[0].score == by_store[0]["score"]
+    with pytest.raises(AlignmentError, match="'maths' was made with metric 'maths', these answers with 'default'"):
+        c.estimate(open_answers(tmp_path / "new"))
+    line = refused("compare", "c", "new", "otherwise.zarr", cwd=tmp_path)
+    assert "'otherwise.zarr' with 'default'" in line

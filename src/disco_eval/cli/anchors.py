@@ -15,15 +15,16 @@ from .common import Json, More, Overwrite, print_json, say
 if TYPE_CHECKING:
     from ..condensation import Condensation
 
-FORMATS = ("ids", "csv", "json", "lm-eval", "task-dir", "inspect")
+FORMATS = ("ids", "csv", "json", "lm-eval", "task-dir", "inspect", "lmms-eval")
 
 
 def anchors(
     condensation: Annotated[Path, typer.Argument(help="A folder that 'disco condense' wrote.", metavar="DIR")],
     form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "ids",
-    out: Annotated[Path | None, typer.Option("--out", help="For task-dir: the folder to write.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="For task-dir and lmms-eval: the folder to write.")] = None,
     tasks_path: Annotated[
-        Path | None, typer.Option("--tasks-path", help="For task-dir: lm_eval's --include_path.")
+        Path | None,
+        typer.Option("--tasks-path", help="For task-dir and lmms-eval: a folder of tasks, their --include_path."),
     ] = None,
     more: More = 0,
     as_json: Json = False,
@@ -35,7 +36,7 @@ def anchors(
 
     ids: one a line. csv, json: with subtask, and weight and criterion of the anchors. lm-eval: a file for --samples (a
     note on standard error says when that is safe). task-dir: a folder of lm_eval tasks with the prompts frozen, for any
-    back end. inspect: ids for --sample-id.
+    back end. inspect: ids for --sample-id. lmms-eval: a folder of tasks with the anchors alone, for --include_path.
     """
     from ..artifact import load
     from ..harness.formats import inspect_ids, samples_file
@@ -54,6 +55,8 @@ def anchors(
         say(note)
     elif form == "task-dir":
         _task_folder(c, out, tasks_path, more, overwrite)
+    elif form == "lmms-eval":
+        _lmms_folder(c, out, tasks_path, more, overwrite)
     else:
         _table(c, form, more)
 
@@ -66,6 +69,18 @@ def _task_folder(c: Condensation, out: Path | None, tasks_path: Path | None, mor
         raise DiscoError("--format task-dir writes a folder; name it with --out")
     names = write_task_folder(c, out, Settings(tasks_path, more=more), overwrite=overwrite)
     print(f"lm-eval run --include_path {out} --tasks {','.join(names)} --log_samples --output_path ANSWERS --model ...")
+
+
+def _lmms_folder(c: Condensation, out: Path | None, tasks_path: Path | None, more: int, overwrite: bool) -> None:
+    from ..harness.lmms import write_lmms_tasks
+
+    if out is None:
+        raise DiscoError("--format lmms-eval writes a folder; name it with --out")
+    names = write_lmms_tasks(c, out, tasks_path, more=more, overwrite=overwrite)
+    print(
+        f"python -m lmms_eval --include_path {out} --tasks {','.join(names)} --log_samples --output_path ANSWERS "
+        "--model ..."
+    )
 
 
 def _table(c: Condensation, form: str, more: int) -> None:

@@ -17,7 +17,7 @@ import typer
 from ..errors import DiscoError, some
 
 if TYPE_CHECKING:
-    from ..axes import Array
+    from ..condensation import Condensation
     from ..condensing import Progress
     from ..responses import Responses
     from ..studies import Predictions
@@ -76,20 +76,27 @@ def read_names(file: Path) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def open_parts(answers: list[Path], asked: Array) -> list[tuple[Path, Responses]]:
-    """The answers of every file; files that hold only a part of the items are put together, for the models in all."""
+def open_parts(answers: list[Path], c: Condensation, more: int) -> list[tuple[Path, Responses]]:
+    """The answers of every file, graded as the source models' were.
+
+    Files that hold only a part of the items asked are put together, for the models in all.
+    """
     import numpy as np
 
+    from ..checks import same_grading
     from ..io import open_answers
     from ..joining import behind, beside
 
+    asked, recorded = c.asked(more).ids, c.provenance.get("responses") or {}
     whole: list[tuple[Path, Responses]] = []
     parts: list[tuple[Path, Responses]] = []
     for file in answers:
         start = f"{store_name(str(file))}/"  # several benchmarks that shared names of items were condensed together
         own = [name.removeprefix(start) for name in asked.tolist() if name.startswith(start)]
         bare = [name.partition("/")[2] for name in asked.tolist() if "/" in name]
-        responses = open_answers(file, items=np.array([*asked.tolist(), *own, *bare], dtype=str))
+        graded = _grading(recorded, start[:-1])
+        responses = open_answers(file, items=np.array([*asked.tolist(), *own, *bare], dtype=str), graded=graded)
+        same_grading(responses.provenance, graded, f"'{c.benchmark}'", f"'{file}'")
         mine = np.isin(responses.items.ids, asked)
         if not own and bare and not mine.any() and len(known := np.intersect1d(responses.items.ids, bare)):
             raise DiscoError(
@@ -110,6 +117,19 @@ def open_parts(answers: list[Path], asked: Array) -> list[tuple[Path, Responses]
     if (left := len(everyone) - joined.n_models) > 0:
         say(f"{left} models are in some of the files only and are left out")
     return [*whole, (parts[0][0], joined)]
+
+
+def _grading(recorded: dict[str, Any], benchmark: str) -> dict[str, Any]:
+    """How a benchmark's answers were graded; of several condensed together, its own, or what is the same in all."""
+    from ..checks import GRADING
+
+    several = recorded.get("benchmarks")
+    if not several:
+        return recorded
+    if benchmark in several:
+        return dict(several[benchmark])
+    kinds = [{k: v for k, v in one.items() if k in ("harness", *GRADING)} for one in several.values()]
+    return kinds[0] if all(kind == kinds[0] for kind in kinds) else {}
 
 
 def options(pairs: list[str] | None) -> dict[str, Any]:

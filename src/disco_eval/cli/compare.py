@@ -112,7 +112,7 @@ def _answers(c: Condensation, files: list[Path], side: str, name: str | None, mo
 
     from ..errors import AlignmentError, some
 
-    found = [(file, r) for file, r in open_parts(files, c.asked(more).ids) if np.isin(r.items.ids, c.anchors.ids).any()]
+    found = [(file, r) for file, r in open_parts(files, c, more) if np.isin(r.items.ids, c.anchors.ids).any()]
     if len(found) != 1:
         raise AlignmentError(
             f"{some(files)}: {'none' if not found else 'more than one'} of them holds the answers to the anchors of "

@@ -55,9 +55,8 @@ def estimate(
 
     c = load(condensation)
     wanted = None if models is None else read_names(models)
-    asked = c.asked(more).ids
     estimates: dict[str, Estimate] = {}
-    for file, responses in open_parts(answers, asked):
+    for file, responses in open_parts(answers, c, more):
         if wanted is not None:
             here = [name for name in wanted if name in set(responses.models.ids.tolist())]
             responses = responses.pick(models=responses.models.positions(here))

@@ -142,12 +142,12 @@ def _first_source(condensation: Condensation) -> dict[str, Any]:
 
 
 def documents_of(asked: Items) -> dict[str, dict[int, int]]:
-    """The items asked as documents of lm_eval: task -> document -> position among the items, in order."""
+    """The items asked as documents of a harness: task -> document -> position among the items, in order."""
     found: dict[str, dict[int, int]] = {}
     for k, item in enumerate(asked.ids.tolist()):
         task, _, number = item.rpartition("/")
         if not task or not number.isdecimal():
-            raise DiscoError(f"anchor '{item}' is not named task/number, so it is no document of lm_eval")
+            raise DiscoError(f"anchor '{item}' is not named task/number, so it is no document of a task")
         found.setdefault(task, {})[int(number)] = k
     return {task: dict(sorted(found[task].items())) for task in sorted(found)}
 

@@ -29,13 +29,17 @@ __all__ = ["open_answers", "read_authors", "read_npz", "read_table", "write_npz"
 
 
 def open_answers(
-    path: str | Path, items: ArrayLike | None = None, columns: Mapping[str, str] | None = None
+    path: str | Path,
+    items: ArrayLike | None = None,
+    columns: Mapping[str, str] | None = None,
+    graded: Mapping[str, Any] | None = None,
 ) -> Responses:
     """Responses from whatever is at ``path``: a store, an output folder of lm_eval or lmms-eval, a ``.npz`` archive, a
     long table.
 
     ``items`` are those that will be used: a table or output may lack answers to others. ``columns`` are a table's names
-    for columns that are called otherwise, as in `read_table`.
+    for columns that are called otherwise, as in `read_table`. ``graded`` is the provenance of other answers: outputs of
+    the same harness are read by the same metric.
 
     Raises FormatError where it is none of these.
     """
@@ -53,11 +57,12 @@ def open_answers(
     if where.is_dir() and not (where / "zarr.json").exists() and next(where.rglob("results*.json"), None):
         from .lm_eval import read_lm_eval
 
-        return read_lm_eval([where], items=items)
+        normalised = bool(_recorded(graded, "lm-eval").get("length_normalised"))
+        return read_lm_eval([where], metric=_metric(graded, "lm-eval"), length_normalised=normalised, items=items)
     if where.is_dir() and not (where / "zarr.json").exists() and next(where.rglob("*_results.json"), None):
         from .lmms_eval import read_lmms_eval
 
-        return read_lmms_eval([where], items=items)
+        return read_lmms_eval([where], metric=_metric(graded, "lmms-eval"), items=items)
     if where.is_dir() or not where.exists():
         return open_responses(where)
     from .table import SUFFIXES, read_table
@@ -65,6 +70,15 @@ def open_answers(
     if where.suffix.lower() not in SUFFIXES:
         raise FormatError(f"'{where}' is neither a store, nor ends in .npz or one of {', '.join(SUFFIXES)}")
     return read_table(where, columns, items=items)
+
+
+def _recorded(graded: Mapping[str, Any] | None, harness: str) -> Mapping[str, Any]:
+    return graded if graded and graded.get("harness") == harness else {}
+
+
+def _metric(graded: Mapping[str, Any] | None, harness: str) -> str | None:
+    metric = _recorded(graded, harness).get("metric")
+    return metric if isinstance(metric, str) and metric != "default" else None
 
 
 def _is_table(path: str | Path) -> bool:

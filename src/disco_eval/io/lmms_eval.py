@@ -12,6 +12,7 @@ counts as right, and only if the mean over the task is what the results file say
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,12 +23,13 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import AlignmentError, DiscoError, FormatError, some
+from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
 from ..responses import Responses
 from .importing import check_items, join
 from .records import Record, grade_of, in_layout, one_model, read_json
 
 RESULTS = "*_results.json"
+TASK, DOCUMENTS = "disco_task", "disco_doc_ids"  # metadata of a task that `harness.lmms` made: whose anchors, and which
 PREFERRED = ("acc", "accuracy", "exact_match", "average")
 _GRADES = ("score", "correct", "is_correct", "hit", "acc", "accuracy", "exact_match")
 _PREDICTED = ("parsed_pred", "pred_answer", "prediction", "pred")
@@ -45,7 +47,20 @@ class Run:
 
     model: str
     results: Path
-    tasks: dict[str, tuple[Path, Mapping[str, Any]]] = field(default_factory=dict)
+    tasks: dict[str, Logged] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A task as a run logged it: under which name, the samples file, and what the results file says.
+
+    ``documents`` are those that a task with anchors alone has, by their number in the whole task; None for all.
+    """
+
+    name: str
+    samples: Path
+    about: Mapping[str, Any]
+    documents: list[int] | None
 
 
 def lmms_eval(paths: Sequence[Path], *, metric: str | None = None) -> Iterator[tuple[str, Callable[[], Responses]]]:
@@ -94,17 +109,32 @@ def _add(runs: dict[str, Run], file: Path) -> None:
     if not isinstance(about, dict) or "results" not in about:
         raise FormatError(f"'{file}' is not a results file of lmms-eval (no 'results' in it)")
     start = file.name.removesuffix("results.json") + "samples_"
-    samples = {f.stem.removeprefix(start): f for f in sorted(file.parent.glob("*.jsonl")) if f.name.startswith(start)}
+    samples = [f for f in sorted(file.parent.glob("*.jsonl")) if f.name.startswith(start)]
     if not samples:
         raise FormatError(f"'{file}' has no samples files beside it; run lmms-eval with --log_samples")
     model = str(about.get("model_name") or file.parent.name).rstrip("/")
     run = runs.setdefault(model, Run(model, file))
-    twice = sorted(set(run.tasks) & set(samples))
-    if twice:
-        raise AlignmentError(
-            f"'{model}' has two runs of {some(twice)}: '{run.tasks[twice[0]][0]}' and '{samples[twice[0]]}'; keep one"
-        )
-    run.tasks |= {task: (sample, about) for task, sample in samples.items()}
+    for sample in samples:
+        name = sample.stem.removeprefix(start)
+        task, documents = _asked(name, about, str(file))
+        if task in run.tasks:
+            raise AlignmentError(
+                f"'{model}' has two runs of {task}: '{run.tasks[task].samples}' and '{sample}'; keep one"
+            )
+        run.tasks[task] = Logged(name, sample, about, documents)
+
+
+def _asked(name: str, about: Mapping[str, Any], file: str) -> tuple[str, list[int] | None]:
+    """Whose documents a logged task has, and which where it is one of `harness.lmms`."""
+    config = (about.get("configs") or {}).get(name)
+    metadata = config.get("metadata") if isinstance(config, dict) else None
+    if not isinstance(metadata, dict) or TASK not in metadata:
+        return name, None
+    task, documents = metadata[TASK], metadata.get(DOCUMENTS)
+    known = isinstance(documents, list) and all(type(d) is int and d >= 0 for d in documents)
+    if not isinstance(task, str) or not known or len(set(documents or ())) != len(documents or ()):
+        raise FormatError(f"'{file}' does not say which documents of '{task}' were asked ({DOCUMENTS} of '{name}')")
+    return task, documents
 
 
 def read_run(run: Run, *, metric: str | None = None) -> Responses:
@@ -115,23 +145,25 @@ def read_run(run: Run, *, metric: str | None = None) -> Responses:
     """
     with in_layout(run.results, "a run of lmms-eval"):
         records, about = [], {}
-        for task, (file, results) in sorted(run.tasks.items()):
-            records += _read_task(task, file, results, metric)
-            about[task] = _about(task, results)
+        for task, logged in sorted(run.tasks.items()):
+            found, metrics = _read_task(task, logged, metric)
+            records += found
+            about[task] = _about(logged) | {"metric": metrics}
         known = {"date": max(str(a["date"]) for a in about.values()), "tasks": about}
         provenance = {"harness": "lmms-eval", "metric": metric or "default", "models": {run.model: known}}
         return one_model(run.model, records, provenance)
 
 
-def _about(task: str, results: Mapping[str, Any]) -> dict[str, Any]:
+def _about(logged: Logged) -> dict[str, Any]:
+    results = logged.about
     config = results.get("config") or {}
     return {
         "date": results.get("date"),
-        "version": (results.get("versions") or {}).get(task),
-        "n-shot": (results.get("n-shot") or {}).get(task),
+        "version": (results.get("versions") or {}).get(logged.name),
+        "n-shot": (results.get("n-shot") or {}).get(logged.name),
         "model_args": str(config.get("model_args", ""))[:300],
         "lmms_eval_version": results.get("lmms_eval_version"),
-        "partial": _limited(results),
+        "partial": _limited(results) or logged.documents is not None,
     }
 
 
@@ -145,31 +177,43 @@ def _limited(results: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class _Row:
-    """A row's item, a hash of what the model was asked, and each metric's grade, and whether it is told as such."""
+    """A row's item, a hash of what the model was asked, and each metric's grade, and whether it is told as such.
+
+    In place of a grade stands what is wrong with it, which matters only where this metric is the one that counts.
+    """
 
     item: str
     digest: str
-    grades: dict[str, tuple[float, bool]]
+    grades: dict[str, tuple[float, bool] | ValidationError]
+
+    def grade(self, metric: str) -> tuple[float, bool]:
+        found = self.grades[metric]
+        if isinstance(found, ValidationError):
+            raise found
+        return found
 
 
-def _read_task(task: str, file: Path, results: Mapping[str, Any], metric: str | None) -> list[Record]:
-    listed = ((results.get("configs") or {}).get(task) or {}).get("metric_list") or []
+def _read_task(task: str, logged: Logged, metric: str | None) -> tuple[list[Record], list[str]]:
+    """A record for every row, and the metrics that they are graded by."""
+    file, results = logged.samples, logged.about
+    listed = ((results.get("configs") or {}).get(logged.name) or {}).get("metric_list") or []
     names = [str(m["metric"]) for m in listed if m["metric"] not in _OURS]
-    rows = [_row(task, line, names, metric, f"'{file}', line {k}") for k, line in _lines(file)]
+    rows = [_row(task, logged.documents, line, names, metric, f"'{file}', line {k}") for k, line in _lines(file)]
     if not rows:
         raise FormatError(f"'{file}' is empty; the run did not finish")
-    expected = ((results.get("n-samples") or {}).get(task) or {}).get("original")
+    expected = ((results.get("n-samples") or {}).get(logged.name) or {}).get("original")
     if isinstance(expected, int) and not _limited(results) and len(rows) < expected:
         raise FormatError(
             f"'{file}' has {len(rows)} documents, but the task has {expected}: rows are lost. Run the evaluation again."
         )
     chosen = _chosen(rows, metric, str(file))
-    for name in dict.fromkeys(chosen):
-        grades = [row.grades[name] for row, own in zip(rows, chosen, strict=True) if own == name]
+    metrics = list(dict.fromkeys(chosen))
+    for name in metrics:
+        grades = [row.grade(name) for row, own in zip(rows, chosen, strict=True) if own == name]
         if not all(told for _, told in grades):
-            reported = (results.get("results") or {}).get(task) or {}
+            reported = (results.get("results") or {}).get(logged.name) or {}
             _as_reported(float(np.mean([grade for grade, _ in grades])), name, reported, str(file))
-    return [Record(r.item, task, r.grades[name][0], r.digest) for r, name in zip(rows, chosen, strict=True)]
+    return [Record(r.item, task, r.grade(name)[0], r.digest) for r, name in zip(rows, chosen, strict=True)], metrics
 
 
 def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
@@ -180,19 +224,23 @@ def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
         raise FormatError(f"'{file}' cannot be read: {e.strerror}") from None
 
 
-def _row(task: str, line: bytes, names: list[str], metric: str | None, where: str) -> _Row:
+def _row(task: str, documents: list[int] | None, line: bytes, names: list[str], metric: str | None, where: str) -> _Row:
     try:
-        row = msgspec.json.decode(line)
+        row = _decoded(line)
         document = row["doc_id"]
         if isinstance(document, bool) or not isinstance(document, (int, str)):
             raise FormatError(f"doc_id is {document!r}, expected a number")
+        if documents is not None:
+            if document not in range(len(documents)):
+                raise FormatError(f"doc_id is {document!r}, but {len(documents)} documents were asked")
+            document = documents[int(document)]
         best = [n for n in PREFERRED if n in row][:1]
         wanted = [metric] if metric else best or [n for n in names if n in row] or [n for n in row if n not in _OURS]
-        found = {name: _grade(row[name]) for name in wanted if name in row}
-    except (msgspec.MsgspecError, KeyError, TypeError, ValueError, RecursionError) as e:
+        found = {name: _grade(row[name], where) for name in wanted if name in row}
+    except (KeyError, TypeError, ValueError, RecursionError) as e:
         if isinstance(e, DiscoError):
             raise type(e)(f"{where}: {e}") from None
-        why = "the line is cut short or not JSON" if isinstance(e, msgspec.MsgspecError) else f"there is no {e}"
+        why = f"there is no {e}" if isinstance(e, KeyError) else "the line is cut short or not JSON"
         raise FormatError(f"{where}: {why}. Run the evaluation again.") from None
     if metric and metric not in row:
         raise FormatError(f"{where}: there is no metric '{metric}'; the row has {some(sorted(set(row) - _OURS))}")
@@ -205,15 +253,26 @@ def _row(task: str, line: bytes, names: list[str], metric: str | None, where: st
     )
 
 
-def _grade(value: Any) -> tuple[float, bool] | None:
+def _decoded(line: bytes) -> dict[str, Any]:
+    """A row; NaN and infinite numbers, which are no JSON, are what Python wrote for a metric that had no value."""
+    try:
+        row = msgspec.json.decode(line)
+    except msgspec.MsgspecError:
+        row = json.loads(line)
+    if not isinstance(row, dict):
+        raise ValueError("no object")
+    return row
+
+
+def _grade(value: Any, where: str) -> tuple[float, bool] | ValidationError | None:
     """The grade in what a metric logged, and whether it is told as such; None where nothing says what is right."""
     if isinstance(value, (bool, int, float)):
-        return grade_of(value), True
+        return _told(value, where)
     if not isinstance(value, dict):
         return None
     told = next((value[name] for name in _GRADES if isinstance(value.get(name), (bool, int, float))), None)
     if told is not None:
-        return grade_of(told), True
+        return _told(told, where)
     predicted = next((value[name] for name in _PREDICTED if name in value), None)
     right = next((value[name] for name in _RIGHT if name in value), None)
     if isinstance(predicted, list) and len(predicted) == 1:
@@ -221,6 +280,13 @@ def _grade(value: Any) -> tuple[float, bool] | None:
     if not isinstance(right, (str, int)):
         return None
     return float(str(predicted).strip().lower() == str(right).strip().lower()), False
+
+
+def _told(value: Any, where: str) -> tuple[float, bool] | ValidationError:
+    try:
+        return grade_of(value), True
+    except ValidationError as e:
+        return ValidationError(f"{where}: {e}")
 
 
 def _chosen(rows: list[_Row], metric: str | None, file: str) -> list[str]:
