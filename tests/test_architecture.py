@@ -18,7 +18,10 @@ LAYERS = [
 RANK = {name: k for k, layer in enumerate(LAYERS) for name in layer}
 WITHIN_FUNCTIONS = {("responses", "store")}  # Responses.save is the one shortcut upwards, and condensations' save
 WITHIN_FUNCTIONS |= {("condensation", "artifact"), ("condensation", "comparison")}
-SEES_ONLY = {"io": {"errors", "files", "resources", "axes", "responses", "store", "appending"}, "numerics": {"errors"}}
+SEES_ONLY = {
+    "io": {"errors", "files", "resources", "axes", "checks", "responses", "store", "appending"},
+    "numerics": {"errors"},
+}
 
 
 def for_types(node: ast.AST) -> bool:

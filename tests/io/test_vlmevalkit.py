@@ -3,6 +3,7 @@
 import json
 import zipfile
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -133,3 +134,27 @@ def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(pl, "read_excel", missing)
     with pytest.raises(DiscoError, match=r"pip install 'disco-eval\[excel\]'"):
         read(tmp_path)
+
+
+def test_a_benchmark_of_the_anchors_alone_is_read_as_answers_to_the_whole(tmp_path):
+    rng = np.random.default_rng(0)
+    sheet = {"index": list(range(30)), "question": [f"Which is {k}?" for k in range(30)]}
+    for k in range(20):
+        write(tmp_path / "outputs", f"model_{k}", sheet={**sheet, "hit": rng.binomial(1, 0.3 + k / 40, 30)})
+    disco("import", "vlmevalkit", "outputs", "--out", "s.zarr", cwd=tmp_path)
+    disco("condense", "s.zarr", "--anchors", 8, "--out", "c", "--no-curve", cwd=tmp_path)
+    asked = [int(i.removeprefix("MMStar/")) for i in disco("anchors", "c", cwd=tmp_path).stdout.split()]
+    whole = pl.DataFrame({**sheet, "hit": rng.binomial(1, 0.5, 30)})
+    write(tmp_path / "whole", "new", sheet=whole)
+    alone = whole.filter(pl.col("index").is_in(asked))
+    write(tmp_path / "alone", "new", "MMStar_anchors_exact_matching_result", alone)
+    a, b = (
+        json.loads(disco("estimate", "c", folder, "--json", cwd=tmp_path).stdout)["estimates"]
+        for folder in ("whole", "alone")
+    )
+    assert a == b
+    assert a[0]["model"] == "new"
+    write(tmp_path / "whole", "new", "MMStar_anchors_exact_matching_result", alone)
+    assert "'new' has two sheets of MMStar" in refused("estimate", "c", "whole", cwd=tmp_path)
+    (tmp_path / "empty").mkdir()
+    assert "is not a store" in refused("estimate", "c", "empty", cwd=tmp_path)

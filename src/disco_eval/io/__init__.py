@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..checks import GRADING
 from ..errors import FormatError
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ def open_answers(
     columns: Mapping[str, str] | None = None,
     graded: Mapping[str, Any] | None = None,
 ) -> Responses:
-    """Responses from whatever is at ``path``: a store, an output folder of lm_eval or lmms-eval, a ``.npz`` archive, a
-    long table.
+    """Responses from whatever is at ``path``: a store, a folder that lm_eval, lmms-eval or VLMEvalKit wrote, a ``.npz``
+    archive, a long table.
 
     ``items`` are those that will be used: a table or output may lack answers to others. ``columns`` are a table's names
     for columns that are called otherwise, as in `read_table`. ``graded`` is the provenance of other answers: outputs of
@@ -54,15 +55,10 @@ def open_answers(
     where = Path(path)
     if where.suffix.lower() == ".npz":
         return read_npz(where)
-    if where.is_dir() and not (where / "zarr.json").exists() and next(where.rglob("results*.json"), None):
-        from .lm_eval import read_lm_eval
-
-        normalised = bool(_recorded(graded, "lm-eval").get("length_normalised"))
-        return read_lm_eval([where], metric=_metric(graded, "lm-eval"), length_normalised=normalised, items=items)
-    if where.is_dir() and not (where / "zarr.json").exists() and next(where.rglob("*_results.json"), None):
-        from .lmms_eval import read_lmms_eval
-
-        return read_lmms_eval([where], metric=_metric(graded, "lmms-eval"), items=items)
+    if where.is_dir() and not (where / "zarr.json").exists():
+        found = _outputs(where, items, graded or {})
+        if found is not None:
+            return found
     if where.is_dir() or not where.exists():
         return open_responses(where)
     from .table import SUFFIXES, read_table
@@ -72,13 +68,20 @@ def open_answers(
     return read_table(where, columns, items=items)
 
 
-def _recorded(graded: Mapping[str, Any] | None, harness: str) -> Mapping[str, Any]:
-    return graded if graded and graded.get("harness") == harness else {}
+def _outputs(folder: Path, items: ArrayLike | None, graded: Mapping[str, Any]) -> Responses | None:
+    """What a harness wrote to a folder, by the metric of ``graded`` where that is of the same; None if none did."""
+    told = {name: value for name, value in graded.items() if name in GRADING and value != "default"}
+    if next(folder.rglob("results*.json"), None):
+        from .lm_eval import read_lm_eval
 
+        return read_lm_eval([folder], items=items, **(told if graded.get("harness") == "lm-eval" else {}))
+    if next(folder.rglob("*_results.json"), None):
+        from .lmms_eval import read_lmms_eval
 
-def _metric(graded: Mapping[str, Any] | None, harness: str) -> str | None:
-    metric = _recorded(graded, harness).get("metric")
-    return metric if isinstance(metric, str) and metric != "default" else None
+        return read_lmms_eval([folder], items=items, **(told if graded.get("harness") == "lmms-eval" else {}))
+    from .vlmevalkit import holds_sheets, read_vlmevalkit
+
+    return read_vlmevalkit([folder], items=items) if holds_sheets(folder) else None
 
 
 def _is_table(path: str | Path) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from ..appending import append_models
 from ..errors import AlignmentError, FormatError, ValidationError, some
@@ -179,6 +179,19 @@ def _sharing(one: Responses, items: Items) -> Responses:
     ours, theirs = one.items.columns(), items.columns()
     same = all(np.array_equal(np.array(ours[k]), np.array(theirs[k])) for k in ours)
     return Responses(one.models, items, one.correct, one.probs, one.provenance) if same else one
+
+
+def all_of(parts: Sequence[Responses], items: ArrayLike | None = None) -> Responses:
+    """One model's answers after the other's as one, in memory; of ``items`` only, where they are given.
+
+    Raises what `check_items` raises.
+    """
+    if items is not None:
+        wanted = np.asarray(items, dtype=str)
+        parts = [r.pick(items=np.isin(r.items.ids, wanted)) for r in parts]
+    for other in parts[1:]:
+        check_items(parts[0], other, False)
+    return join([r.align(parts[0].items.ids) for r in parts])
 
 
 def join(parts: list[Responses]) -> Responses:

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
 from ..responses import Responses
-from .importing import check_items, join
+from .importing import all_of
 from .records import Record, grade_of, in_layout, one_model, read_json
 
 RESULTS = "*_results.json"
@@ -81,13 +81,7 @@ def read_lmms_eval(
 
     Raises what `lmms_eval` and `check_items` raise.
     """
-    parts = [read_run(run, metric=metric) for run in find_runs(paths)]
-    if items is not None:
-        wanted = np.asarray(items, dtype=str)
-        parts = [r.pick(items=np.isin(r.items.ids, wanted)) for r in parts]
-    for other in parts[1:]:
-        check_items(parts[0], other, False)
-    return join([r.align(parts[0].items.ids) for r in parts])
+    return all_of([read_run(run, metric=metric) for run in find_runs(paths)], items)
 
 
 def find_runs(paths: Iterable[str | Path]) -> list[Run]:

@@ -2,7 +2,8 @@
 
 Read are ``MODEL_DATASET_JUDGE_result.xlsx`` (choices; a column ``hit``) and ``MODEL_DATASET_auxmatch.xlsx`` (yes or no;
 ``score``), or the same as ``.tsv``. Items are named ``DATASET/index``; their digest is a hash over the question and the
-choices. Answers are grades: the kit asks models to write, and keeps no log-likelihoods.
+choices. Answers are grades: the kit asks models to write, and keeps no log-likelihoods. It has no option for single
+items, but takes a table of one's own as a benchmark: one named ``DATASET_anchors`` is read as answers to DATASET.
 """
 
 from __future__ import annotations
@@ -10,18 +11,21 @@ from __future__ import annotations
 import hashlib
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import polars as pl
+from numpy.typing import ArrayLike
 
 from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
 from ..resources import need
 from ..responses import Responses
 from .frames import read_frame, without_panics
+from .importing import all_of
 from .records import Record, grade_of, in_layout, one_model
 
+ANCHORS = "_anchors"  # ends the name of a benchmark of one's own that holds the anchors of another
 _SHEET = re.compile(r"(?P<data>.+?)_(?:auxmatch|(?:exact_matching|[^_]+)_result)")
 _ENDINGS = (".xlsx", ".tsv")
 _SAYS = ("hit", "score")
@@ -52,6 +56,19 @@ def vlmevalkit(paths: Sequence[Path]) -> Iterator[tuple[str, Callable[[], Respon
         yield model, partial(_read, model, of)
 
 
+def read_vlmevalkit(paths: Iterable[str | Path], *, items: ArrayLike | None = None) -> Responses:
+    """Answers of every model in some output folders, in memory. ``items`` keeps only those.
+
+    Raises what `vlmevalkit` and `check_items` raise.
+    """
+    return all_of([read() for _, read in vlmevalkit([Path(path) for path in paths])], items)
+
+
+def holds_sheets(folder: Path) -> bool:
+    """Whether there is a sheet of VLMEvalKit in a folder."""
+    return any(_is_sheet(file) for file in folder.rglob("*"))
+
+
 def _is_sheet(file: Path) -> bool:
     return file.suffix in _ENDINGS and _SHEET.fullmatch(file.stem) is not None and file.is_file()
 
@@ -65,7 +82,7 @@ def _named(sheet: Path) -> tuple[str, str]:
             f"'{sheet}' lies in no folder of its model's name, so where that ends is unknown; keep the folders as "
             "VLMEvalKit wrote them"
         )
-    return model, match["data"]
+    return model, match["data"].removesuffix(ANCHORS)
 
 
 def _read(model: str, sheets: dict[str, Path]) -> Responses:
