@@ -90,6 +90,15 @@ def test_generated_answers_are_grades(tmp_path):
     r = read_lm_eval([tmp_path])
     assert r.probs is None
     assert r.correct.tolist() == [[0, 1, 1]]
+    for metric in ("exact_match,flexible", ",flexible"):
+        assert read_lm_eval([tmp_path], metric=metric).correct.tolist() == [[1, 1, 1]]
+    assert read_lm_eval([tmp_path], metric="exact_match,strict").correct.tolist() == [[0, 1, 1]]
+    with pytest.raises(
+        FormatError, match=r"no row is of the filter 'none' \(--metric METRIC,FILTER\); flexible, strict"
+    ):
+        read_lm_eval([tmp_path], metric="exact_match,none")
+    with pytest.raises(FormatError, match="there is no metric 'f1'"):
+        read_lm_eval([tmp_path], metric="f1,strict")
 
 
 def test_mutual_information_asks_twice(tmp_path):

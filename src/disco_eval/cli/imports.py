@@ -133,7 +133,10 @@ def lm_eval(
         list[Path], typer.Argument(help="Folders that lm_eval wrote with --output_path and --log_samples.")
     ],
     out: Annotated[Path, typer.Option("--out", help="The store to write, or to add models to.")],
-    metric: Annotated[str | None, typer.Option("--metric", help="What counts as right: acc, acc_norm, ... .")] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option("--metric", help="What is right: acc, acc_norm, ...; for generated answers METRIC,FILTER."),
+    ] = None,
     length_normalised: Annotated[
         bool,
         typer.Option("--length-normalised", help="Divide log-likelihoods by the choice's length before the softmax."),

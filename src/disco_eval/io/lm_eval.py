@@ -103,7 +103,8 @@ def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = F
     Parameters
     ----------
     metric : the per-item metric that says what is right, ``"acc"`` or ``"acc_norm"``; by default ``acc``, else
-        ``exact_match``, else the task's first.
+        ``exact_match``, else the task's first. Of generated answers that several filters read, the file's first
+        decides, or the one named behind a comma, as in results: ``"exact_match,flexible-extract"``.
     length_normalised : divide each log-likelihood by the length of its choice in characters before the softmax. The
         paper's authors do not, even where the metric is ``acc_norm``.
 
@@ -202,16 +203,19 @@ def _read_task(task: str, file: Path, metric: str | None, length_normalised: boo
     records: list[Record] = []
     meant: list[Meant | None] = []
     decoder: msgspec.json.Decoder[Any] | None = None
-    wanted_filter, mutual = "", False
+    name, _, filtered = (metric or "").partition(",")
+    wanted_filter, mutual, filters = filtered, False, set[str]()
     for number, line in _lines(file):
         try:
             if decoder is None:
-                chosen, wanted_filter, mutual = _first_row(line, metric)
+                chosen, first, mutual = _first_row(line, name)
+                wanted_filter = filtered or first
                 decoder = msgspec.json.Decoder(_row_type(chosen))
             row = decoder.decode(line)
             if row.doc_id < 0:
                 raise FormatError(f"doc_id is {row.doc_id}; lm_eval logs wrong rows for negative --samples")
             if row.filter != wanted_filter:  # the same document under another filter
+                filters.add(row.filter)
                 continue
             record, target = _record(task, row, mutual, length_normalised)
             records.append(record)
@@ -223,6 +227,10 @@ def _read_task(task: str, file: Path, metric: str | None, length_normalised: boo
             raise FormatError(f"'{file}', line {number}: {why[:160]}. Run the evaluation again.") from None
     if decoder is None:
         raise FormatError(f"'{file}' is empty; the run did not finish")
+    if not records:
+        raise FormatError(
+            f"'{file}': no row is of the filter '{filtered}' (--metric METRIC,FILTER); {some(sorted(filters))} are"
+        )
     return settled(records, meant)
 
 
@@ -253,8 +261,8 @@ def _unreadable(line: bytes) -> str:
     return f"a value is {bare}, which is no number" if bare and whole else "the line is cut short or not JSON"
 
 
-def _first_row(line: bytes, metric: str | None) -> tuple[str, str, bool]:
-    """The metric that decides, the filter whose rows are taken (the first row's), and whether choices stand twice."""
+def _first_row(line: bytes, metric: str) -> tuple[str, str, bool]:
+    """The metric that decides, the row's filter, whose rows are taken by default, and whether choices stand twice."""
     row = msgspec.json.decode(line)
     have = row.get("metrics") or [m for m in PREFERRED if m in row]
     chosen = metric or next((m for m in PREFERRED if m in have), have[0] if have else "")
