@@ -82,6 +82,31 @@ def test_metric_and_length(tmp_path):
         read_lm_eval([tmp_path], metric="f1")
 
 
+def test_tasks_may_have_metrics_of_their_own(tmp_path):
+    rows = [row(k, [-1.0, -2.0], 0, metrics={"acc": 0.0, "acc_norm": 1.0}) for k in range(3)]
+    tasks = {"arc_easy": rows, "arc_hard": rows, "other": rows, "whole_anchors": rows}
+    for k in range(2):
+        write_run(tmp_path / "runs", f"org/m{k}", tasks)
+    for metric, right in (
+        ("arc_*=acc_norm", ["arc_easy", "arc_hard"]),
+        ("arc_hard=acc;arc_*=acc_norm;acc", ["arc_easy"]),
+        ("arc_hard=acc;acc_norm", ["arc_easy", "other", "whole_anchors"]),
+        ("whole=acc_norm", ["whole_anchors"]),  # a folder of tasks with the anchors alone
+    ):
+        r = read_lm_eval([tmp_path], metric=metric)
+        assert sorted(set(r.items.subtask[r.correct[0] == 1])) == right, metric
+    ask = ("import", "lm-eval", "runs", "--out", "s.zarr")
+    disco(*ask, "--metric", "arc_*=acc_norm", "--metric", "acc", cwd=tmp_path)
+    there = open_responses(tmp_path / "s.zarr")
+    assert there.provenance["metric"] == "arc_*=acc_norm;acc"
+    assert there.scores().tolist() == [0.5, 0.5]
+    write_run(tmp_path / "more", "org/m2", tasks)
+    line = refused("import", "lm-eval", "more", "--out", "s.zarr", "--metric", "acc", cwd=tmp_path)
+    assert "was made with metric 'arc_*=acc_norm;acc', the models to add with 'acc'" in line
+    line = refused(*ask, "--metric", "arc=acc_norm", cwd=tmp_path)
+    assert "no task is called as in 'arc=acc_norm'; there are arc_easy, arc_hard, other" in line
+
+
 def test_generated_answers_are_grades(tmp_path):
     rows = [{"doc_id": i, "target": "7", "arguments": {"gen_args_0": {"arg_0": f"Q{i}", "arg_1": {"until": []}}},
              "filtered_resps": ["7"], "filter": f, "metrics": ["exact_match"], "exact_match": g}

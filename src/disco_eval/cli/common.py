@@ -83,11 +83,11 @@ def open_parts(answers: list[Path], c: Condensation, more: int) -> list[tuple[Pa
     """
     import numpy as np
 
-    from ..checks import same_grading
     from ..io import open_answers
     from ..joining import behind, beside
 
     asked, recorded = c.asked(more).ids, c.provenance.get("responses") or {}
+    of = dict(zip(asked.tolist(), c.asked(more).subtask.tolist(), strict=True))
     whole: list[tuple[Path, Responses]] = []
     parts: list[tuple[Path, Responses]] = []
     for file in answers:
@@ -96,7 +96,6 @@ def open_parts(answers: list[Path], c: Condensation, more: int) -> list[tuple[Pa
         bare = [name.partition("/")[2] for name in asked.tolist() if "/" in name]
         graded = _grading(recorded, start[:-1])
         responses = open_answers(file, items=np.array([*asked.tolist(), *own, *bare], dtype=str), graded=graded)
-        same_grading(responses.provenance, graded, f"'{c.benchmark}'", f"'{file}'")
         mine = np.isin(responses.items.ids, asked)
         if not own and bare and not mine.any() and len(known := np.intersect1d(responses.items.ids, bare)):
             raise DiscoError(
@@ -106,6 +105,8 @@ def open_parts(answers: list[Path], c: Condensation, more: int) -> list[tuple[Pa
         if own and not mine.any():
             responses = behind(start[:-1], responses.pick(items=np.isin(responses.items.ids, own)))
             mine = np.isin(responses.items.ids, asked)
+        benchmarks = {of[item] for item in responses.items.ids[mine].tolist()}
+        _graded_alike(file, responses.provenance, recorded, c.benchmark, benchmarks)
         if mine.sum() == len(asked) or not mine.any():
             whole.append((file, responses))
         else:
@@ -117,6 +118,19 @@ def open_parts(answers: list[Path], c: Condensation, more: int) -> list[tuple[Pa
     if (left := len(everyone) - joined.n_models) > 0:
         say(f"{left} models are in some of the files only and are left out")
     return [*whole, (parts[0][0], joined)]
+
+
+def _graded_alike(
+    file: Path, provenance: dict[str, Any], recorded: dict[str, Any], name: str, benchmarks: set[str]
+) -> None:
+    """Refuse answers by another metric than the source models' to some of several benchmarks, or to the one."""
+    from ..checks import same_grading
+
+    several = recorded.get("benchmarks") or {}
+    for benchmark in sorted(benchmarks & set(several)):
+        same_grading(provenance, several[benchmark], f"'{benchmark}'", f"'{file}'")
+    if not several:
+        same_grading(provenance, recorded, f"'{name}'", f"'{file}'")
 
 
 def _grading(recorded: dict[str, Any], benchmark: str) -> dict[str, Any]:

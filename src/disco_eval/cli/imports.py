@@ -29,6 +29,10 @@ Out = Annotated[Path, typer.Option("--out", help="The store to write.")]
 Store = Annotated[Path, typer.Option("--out", help="The store to write, or to add models to.")]
 Runs = Annotated[list[Path], typer.Argument(help="Files or folders that the tool wrote, any number of models.")]
 Metric = Annotated[str | None, typer.Option("--metric", help="What counts as right: acc, acc_norm, ...")]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", help="What is right: acc, acc_norm, ..., or TASK=METRIC. Repeatable; TASK may hold *."),
+]
 Drift = Annotated[
     bool,
     typer.Option(
@@ -129,14 +133,9 @@ def authors(
 
 @app.command("lm-eval", epilog="Example: **disco import lm-eval outputs/ --out mmlu.zarr**")
 def lm_eval(
-    runs: Annotated[
-        list[Path], typer.Argument(help="Folders that lm_eval wrote with --output_path and --log_samples.")
-    ],
-    out: Annotated[Path, typer.Option("--out", help="The store to write, or to add models to.")],
-    metric: Annotated[
-        str | None,
-        typer.Option("--metric", help="What is right: acc, acc_norm, ...; for generated answers METRIC,FILTER."),
-    ] = None,
+    runs: Runs,
+    out: Store,
+    metric: Metrics = None,
     length_normalised: Annotated[
         bool,
         typer.Option("--length-normalised", help="Divide log-likelihoods by the choice's length before the softmax."),
@@ -145,15 +144,18 @@ def lm_eval(
     about: About = None,
     as_json: Json = False,
 ) -> None:
-    """Read outputs of lm-evaluation-harness, any number of models.
+    """Read folders that lm_eval wrote with --output_path and --log_samples, any number of models.
 
     Models already in the store are skipped, so an interrupted import goes on, and new runs are added to an old store.
+    Of generated answers that several filters read, --metric METRIC,FILTER chooses the one that counts.
     """
     from ..io.lm_eval import check_same_items, find_runs, read_run
+    from ..io.records import check_metrics
 
-    found = find_runs(runs)
+    metrics, found = ";".join(metric or ()) or None, find_runs(runs)
+    check_metrics(metrics, (task for run in found for task in run.samples))
     readers = [
-        (run.model, lambda run=run: read_run(run, metric=metric, length_normalised=length_normalised)) for run in found
+        (run.model, lambda run=run: read_run(run, metric=metrics, length_normalised=length_normalised)) for run in found
     ]
     _import(readers, out, lambda a, b: check_same_items(a, b, allow_prompt_drift), allow_prompt_drift, about, as_json)
 
@@ -162,7 +164,7 @@ def lm_eval(
 def lmms_eval(
     runs: Runs,
     out: Store,
-    metric: Metric = None,
+    metric: Metrics = None,
     allow_prompt_drift: Drift = False,
     about: About = None,
     as_json: Json = False,
@@ -170,7 +172,7 @@ def lmms_eval(
     """Read outputs of lmms-eval (vision, video and audio) that were written with --log_samples: grades."""
     from ..io.lmms_eval import lmms_eval as readers
 
-    _several(readers(runs, metric=metric), out, allow_prompt_drift, about, as_json)
+    _several(readers(runs, metric=";".join(metric or ()) or None), out, allow_prompt_drift, about, as_json)
 
 
 @app.command("vlmevalkit", epilog="Example: **disco import vlmevalkit outputs/ --out mmstar.zarr**")
@@ -197,7 +199,7 @@ def details(
     from ..io import others
 
     if any(run.is_dir() and next(run.rglob("samples_*.jsonl"), None) for run in runs):
-        lm_eval(runs, out, metric, False, allow_prompt_drift, about, as_json)
+        lm_eval(runs, out, [metric] if metric else None, False, allow_prompt_drift, about, as_json)
         return
     _several(others.details(runs, metric=metric), out, allow_prompt_drift, about, as_json)
 
@@ -393,7 +395,5 @@ def _tell_changed(skipped: Responses, there: Responses) -> None:
     known = there.pick(models=there.models.positions(skipped.models.ids)).align(both).grades()
     other = (np.abs(known - skipped.align(both).grades()) > 1e-6).any(axis=1)
     if other.any():
-        say(
-            f"{other.sum()} of them have other answers now, which are not taken: {some(skipped.models.ids[other])}. To "
-            f"replace them, import all again with --overwrite"
-        )
+        which = some(skipped.models.ids[other])
+        say(f"{other.sum()} of them have other answers now, not taken: {which}. To have them, import with --overwrite")

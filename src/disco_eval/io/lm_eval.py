@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import AlignmentError, DiscoError, FormatError, some
 from ..responses import Responses
 from .importing import check_items, join
-from .records import Record, grade_of, in_layout, literal, loglikelihoods_of, one_model, read_json
+from .records import Record, grade_of, in_layout, literal, loglikelihoods_of, metric_of, one_model, read_json
 from .targets import Meant, by_grade, meant_by, settled
 
 Array = NDArray[Any]
@@ -104,7 +104,8 @@ def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = F
     ----------
     metric : the per-item metric that says what is right, ``"acc"`` or ``"acc_norm"``; by default ``acc``, else
         ``exact_match``, else the task's first. Of generated answers that several filters read, the file's first
-        decides, or the one named behind a comma, as in results: ``"exact_match,flexible-extract"``.
+        decides, or the one named behind a comma, as in results: ``"exact_match,flexible-extract"``. Tasks may have
+        metrics of their own: ``"arc_*=acc_norm;gsm8k=exact_match,strict-match;acc"``.
     length_normalised : divide each log-likelihood by the length of its choice in characters before the softmax. The
         paper's authors do not, even where the metric is ``acc_norm``.
 
@@ -114,7 +115,7 @@ def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = F
     with in_layout(run.results, "a run of lm_eval"):
         records: list[Record] = []
         for task in sorted(run.samples):
-            found = _read_task(task, run.samples[task], metric, length_normalised)
+            found = _read_task(task, run.samples[task], metric_of(task, metric), length_normalised)
             _whole(found, (run.about.get("n-samples") or {}).get(task), run.samples[task])
             records += found
         provenance = {

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
 from ..responses import Responses
 from .importing import all_of
-from .records import Record, grade_of, in_layout, one_model, read_json
+from .records import Record, check_metrics, grade_of, in_layout, metric_of, one_model, read_json
 
 RESULTS = "*_results.json"
 TASK, DOCUMENTS = "disco_task", "disco_doc_ids"  # metadata of a task that `harness.lmms` made: whose anchors, and which
@@ -67,10 +67,14 @@ def lmms_eval(paths: Sequence[Path], *, metric: str | None = None) -> Iterator[t
     """Readers for output folders of lmms-eval, one per model; several tasks of a model are its subtasks.
 
     ``metric`` says what is right; by default `acc`, `accuracy`, `exact_match` or `average`, else the task's first that
-    every row has. Raises FormatError for a folder without results, or results without samples; AlignmentError where a
-    model has two runs of one task.
+    every row has. Tasks may have metrics of their own: ``"mmstar=average;mmbench_*=gpt_eval_score;acc"``.
+
+    Raises FormatError for a folder without results, or results without samples, or a metric for a task that is not
+    there; AlignmentError where a model has two runs of one task.
     """
-    for run in find_runs(paths):
+    runs = find_runs(paths)
+    check_metrics(metric, (task for run in runs for task in run.tasks))
+    for run in runs:
         yield run.model, partial(read_run, run, metric=metric)
 
 
@@ -140,7 +144,7 @@ def read_run(run: Run, *, metric: str | None = None) -> Responses:
     with in_layout(run.results, "a run of lmms-eval"):
         records, about = [], {}
         for task, logged in sorted(run.tasks.items()):
-            found, metrics = _read_task(task, logged, metric)
+            found, metrics = _read_task(task, logged, metric_of(task, metric))
             records += found
             about[task] = _about(logged) | {"metric": metrics}
         known = {"date": max(str(a["date"]) for a in about.values()), "tasks": about}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,29 @@ def grade_of(value: Any) -> float:
     if not 0 <= grade <= 1:
         raise ValidationError(f"the grade is {grade}, expected 0 to 1; choose another metric")
     return grade
+
+
+def metric_of(task: str, metrics: str | None) -> str | None:
+    """The metric that decides a task, None for the default.
+
+    ``metrics`` is one for all, or several with ``;`` between them, such as ``arc_*=acc_norm;acc``: the first counts
+    that is for this task or for all.
+    """
+    return next((one.rpartition("=")[2] for one in (metrics or "").split(";") if one and fits(task, one)), None)
+
+
+def fits(task: str, one: str) -> bool:
+    """Whether a metric of `metric_of` is for a task; tasks of anchors alone are called after the whole one."""
+    pattern, equals, _ = one.rpartition("=")
+    return not equals or any(fnmatchcase(name, pattern) for name in (task, task.removesuffix("_anchors")))
+
+
+def check_metrics(metrics: str | None, tasks: Iterable[str]) -> None:
+    """Refuse metrics of which one is for none of the tasks: FormatError."""
+    known = sorted(set(tasks))
+    for one in filter(None, (metrics or "").split(";")):
+        if not any(fits(task, one) for task in known):
+            raise FormatError(f"no task is called as in '{one}'; there are {some(known)}")
 
 
 def loglikelihoods_of(values: Sequence[Any]) -> list[float]:
