@@ -241,3 +241,24 @@ def test_answers_are_graded_as_the_sources_were(tmp_path):
         c.estimate(open_answers(tmp_path / "new"))
     line = refused("compare", "c", "new", "otherwise.zarr", cwd=tmp_path)
     assert "'otherwise.zarr' with 'default'" in line
+
+
+def test_benchmarks_condensed_together_may_have_been_graded_by_different_metrics(tmp_path):
+    new = {}
+    for seed, (task, metric) in enumerate((("aa", "maths"), ("bb", "average"))):
+        right = np.random.default_rng(seed).random((15, 30)) < np.linspace(0.2, 0.9, 15)[:, None]
+        rows = [[{"average": float(x), "maths": float(not x)} for x in model] for model in right]
+        for k, one in enumerate(rows):
+            write(tmp_path / f"runs-{task}" / f"m{k}", one, task=task, model=f"org/m{k}")
+        write(tmp_path / "new" / task, rows[3], task=task, model="org/new")
+        write(tmp_path / f"new-{task}", rows[3], task=task, model="org/new")
+        new[task] = read_lmms_eval([tmp_path / "new" / task], metric=metric)
+        disco("import", "lmms-eval", f"runs-{task}", "--metric", metric, "--out", f"{task}.zarr", cwd=tmp_path)
+    disco("condense", "aa.zarr", "bb.zarr", "--anchors", 12, "--out", "c", "--no-curve", cwd=tmp_path)
+    line = refused("estimate", "c", "new-aa", "new-bb", cwd=tmp_path)
+    assert "'aa' was made with metric 'maths', 'new-aa' with 'default'" in line
+    named = disco("estimate", "c", "new/aa", "new/bb", "--json", cwd=tmp_path).stdout
+    for task, r in new.items():
+        r.save(tmp_path / f"{task}-new.zarr")
+    stored = disco("estimate", "c", "aa-new.zarr", "bb-new.zarr", "--json", cwd=tmp_path).stdout
+    assert json.loads(named)["estimates"] == json.loads(stored)["estimates"]
