@@ -151,9 +151,20 @@ def same_questions(
 def same_grading(
     new: Mapping[str, Any], old: Mapping[str, Any], whose: str, what: str = "these answers", instead: str = ""
 ) -> None:
-    """Refuse grades of another metric, or probabilities made otherwise, where both sides say how theirs were made."""
+    """Refuse grades of another metric, or probabilities made otherwise, where both sides say how theirs were made.
+
+    What decided a task (``graded``) tells more than what was asked for (``metric``), which may be the default.
+    """
+    ours, theirs = new.get("graded") or {}, old.get("graded") or {}
+    both = sorted(set(ours) & set(theirs))
+    for task in both:
+        if ours[task] != theirs[task]:
+            raise AlignmentError(
+                f"{whose} has '{task}' graded by {theirs[task]!r}, {what} by {ours[task]!r}, and scores of both cannot "
+                f"be compared; import with the same --metric{instead}"
+            )
     for name in GRADING:
-        if name in new and name in old and new[name] != old[name]:
+        if name in new and name in old and new[name] != old[name] and not (name == "metric" and both):
             raise AlignmentError(
                 f"{whose} was made with {name} {old[name]!r}, {what} with {new[name]!r}, and scores of both cannot be "
                 f"compared; import with the same{instead}"

@@ -14,6 +14,7 @@ from .calibration import OF_ESTIMATES, CrossValidation, is_alarmed, source_flags
 from .checks import same_grading, same_questions
 from .errors import AlignmentError, ValidationError, check_kind, some
 from .estimates import Estimate, SubtaskEstimate, ranked
+from .joining import without_places
 from .numerics.gp import squared_distances
 from .numerics.intervals import normal_width
 from .numerics.survey import FEWEST
@@ -239,11 +240,10 @@ class Condensation:
 
     def without_local_paths(self) -> Condensation:
         """The same without the places of the source models' files on this machine: what is shared."""
-        recorded = self.provenance.get("responses") or {}
-        if "models" not in recorded:
+        if "responses" not in self.provenance:
             return self
-        abouts = {m: {k: v for k, v in about.items() if k != "results"} for m, about in recorded["models"].items()}
-        return replace(self, provenance={**self.provenance, "responses": {**recorded, "models": abouts}})
+        shared = without_places(self.provenance["responses"])
+        return replace(self, provenance={**self.provenance, "responses": shared})
 
     def _reserve(self, more: int) -> Reserve:
         if self.reserve is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,22 @@ def together(benchmarks: Mapping[str, Responses]) -> Responses:
     provenance = {"benchmarks": {name: p.provenance for name, p in zip(names, parts, strict=True)}}
     models = Models(joined.models.ids, **known)
     return Responses(models, joined.items, joined.correct, joined.probs, provenance)
+
+
+def recorded_of(responses: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """What the provenance of answers says of each of several benchmarks put together, or of the one, under ""."""
+    responses = responses or {}
+    several = responses.get("benchmarks")
+    return {name: dict(about or {}) for name, about in several.items()} if several else {"": dict(responses)}
+
+
+def without_places(responses: Mapping[str, Any]) -> dict[str, Any]:
+    """The same provenance without the places of the models' files on this machine."""
+    if several := responses.get("benchmarks"):
+        return {**responses, "benchmarks": {name: without_places(about or {}) for name, about in several.items()}}
+    models = responses.get("models") or {}
+    abouts = {m: {k: v for k, v in about.items() if k != "results"} for m, about in models.items()}
+    return {**responses, **({"models": abouts} if abouts else {})}
 
 
 def beside(parts: Sequence[Responses]) -> Responses:

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from disco_eval import load, open_responses
+from disco_eval import Responses, load, open_responses
 from disco_eval.io.lm_eval import find_runs, read_lm_eval, read_run
 from tests.harness.conftest import DISCO, OFFLINE, run
 
@@ -86,6 +86,61 @@ def test_the_estimate_equals_that_from_the_full_runs_files(toy, answered):
 def full_folder(toy):
     (name,) = [p.name for p in (toy / "runs").iterdir() if p.name.endswith("m11")]
     return name
+
+
+@pytest.fixture(scope="module")
+def both(toy, tmp_path_factory):
+    """Two benchmarks of the toy's tasks, one graded by acc_norm, condensed together into ``both``."""
+    folder = tmp_path_factory.mktemp("both")
+    for name, tasks, metric in (("one", ["toy_facts", "toy_shots"], "acc"), ("two", ["toy_fill"], "acc_norm")):
+        for found in find_runs([toy / "runs"]):
+            (folder / name / found.results.parent.name).mkdir(parents=True)
+            for file in (found.results, *(found.samples[task] for task in tasks)):
+                shutil.copy(file, folder / name / found.results.parent.name)
+        run(DISCO, "import", "lm-eval", name, "--out", f"{name}.zarr", "--metric", metric, cwd=folder)
+    run(
+        DISCO, "condense", "one.zarr", "two.zarr", "--out", "both", "--anchors", 12,
+        "--sources", toy / "sources.txt", "--select", "uniform", "--predict", "ridge", cwd=folder,
+    )  # fmt: skip
+    return folder
+
+
+def test_benchmarks_condensed_together_are_asked_in_one_run(toy, both):
+    args = ("--model-args", f"pretrained={toy / 'models' / 'm11'},dtype=float32", "--device", "cpu", "--json")
+    ask = ("run", "both", *args, "--tasks-path", toy / "tasks", "--out", "answers")
+    (a,) = json.loads(run(DISCO, *ask, cwd=both).stdout)["estimates"]
+    assert len(rows_of(both / "answers")) == 12
+    assert {s["name"] for s in a["subtasks"]} == {"one", "two"}
+    whole = (f"{name}/{full_folder(toy)}" for name in ("one", "two"))
+    full, again = (
+        json.loads(run(DISCO, "estimate", "both", *folders, "--json", cwd=both).stdout)["estimates"][0]
+        for folders in (whole, ["answers"])
+    )
+    assert a["score"] == again["score"] == pytest.approx(full["score"], abs=1e-5)
+    samples = json.loads(run(DISCO, "anchors", "both", "--format", "lm-eval", cwd=both).stdout)
+    assert set(samples) == {"toy_facts", "toy_fill", "toy_shots"}
+    run(DISCO, "anchors", "both", "--format", "task-dir", "--out", "frozen", "--tasks-path", toy / "tasks", cwd=both)
+    assert {f.stem for f in (both / "frozen").glob("*.yaml")} == {f"{task}_anchors" for task in samples}
+
+
+def test_benchmarks_that_cannot_be_asked_in_one_run(toy, both):
+    shutil.copytree(both / "one.zarr", both / "same.zarr")
+    columns = ("--sources", toy / "sources.txt", "--anchors", 12, "--select", "uniform", "--predict", "ridge")
+    run(DISCO, "condense", "one.zarr", "same.zarr", "--out", "twice", *columns, cwd=both)
+    line = run(DISCO, "anchors", "twice", "--format", "lm-eval", cwd=both, status=2).stderr
+    assert "asks one task in several benchmarks" in line
+    table = open_responses(both / "one.zarr")
+    items = table.items.having(ids=[f"mine/{k}" for k in range(table.n_items)], digest=None)
+    Responses(table.models, items, table.correct, table.probs).save(both / "mine.zarr")
+    run(DISCO, "condense", "two.zarr", "mine.zarr", "--out", "mixed", *columns, cwd=both)
+    line = run(DISCO, "anchors", "mixed", "--format", "lm-eval", cwd=both, status=2).stderr
+    assert "'mine' in 'two+mine' was not made from outputs of lm_eval" in line
+
+
+def test_what_is_shared_names_no_folder_of_this_machine(both):
+    load(both / "both").without_local_paths().save(both / "shared")
+    assert str(both) in (both / "both" / "condensation.json").read_text()
+    assert str(both) not in (both / "shared" / "condensation.json").read_text()
 
 
 def test_only_the_anchors_were_run(answered):

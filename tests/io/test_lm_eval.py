@@ -101,8 +101,14 @@ def test_tasks_may_have_metrics_of_their_own(tmp_path):
     assert there.provenance["metric"] == "arc_*=acc_norm;acc"
     assert there.scores().tolist() == [0.5, 0.5]
     write_run(tmp_path / "more", "org/m2", tasks)
+    assert there.provenance["graded"] == dict.fromkeys(("arc_easy", "arc_hard"), "acc_norm") | {
+        "other": "acc", "whole_anchors": "acc",
+    }  # fmt: skip
     line = refused("import", "lm-eval", "more", "--out", "s.zarr", "--metric", "acc", cwd=tmp_path)
-    assert "was made with metric 'arc_*=acc_norm;acc', the models to add with 'acc'" in line
+    assert "has 'arc_easy' graded by 'acc_norm', the models to add by 'acc', and scores of both cannot" in line
+    one_by_one = ("--metric", "arc_easy=acc_norm", "--metric", "arc_hard=acc_norm")  # comes to the same
+    disco("import", "lm-eval", "more", "--out", "s.zarr", *one_by_one, cwd=tmp_path)
+    assert open_responses(tmp_path / "s.zarr").n_models == 3
     line = refused(*ask, "--metric", "arc=acc_norm", cwd=tmp_path)
     assert "no task is called as in 'arc=acc_norm'; there are arc_easy, arc_hard, other" in line
 

@@ -142,8 +142,14 @@ def _grading(recorded: dict[str, Any], benchmark: str) -> dict[str, Any]:
         return recorded
     if benchmark in several:
         return dict(several[benchmark])
-    kinds = [{k: v for k, v in one.items() if k in ("harness", *GRADING)} for one in several.values()]
-    return kinds[0] if all(kind == kinds[0] for kind in kinds) else {}
+    by_task = [one.get("graded") or {} for one in several.values()]
+    together = {task: how for one in by_task for task, how in one.items()}
+    if all(by_task) and all(together[task] == how for one in by_task for task, how in one.items()):
+        names = ("harness", *(name for name in GRADING if name != "metric"))
+    else:
+        names, together = ("harness", *GRADING), {}
+    kinds = [{k: v for k, v in one.items() if k in names} for one in several.values()]
+    return {**kinds[0], "graded": together} if all(kind == kinds[0] for kind in kinds) else {}
 
 
 def options(pairs: list[str] | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from .. import __version__
 from ..condensation import Condensation
 from ..errors import DiscoError
 from ..estimates import Estimate
+from ..joining import recorded_of
 from ..predict import Auto
 
 EEE_SCHEMA = "0.2.1"
@@ -162,7 +163,8 @@ def _n_items(c: Condensation, e: Estimate) -> int:
 
 def _of_text(c: Condensation) -> bool:
     """Whether the sources are language models, as far as one can tell: those that a harness for these ran."""
-    return str((c.provenance.get("responses") or {}).get("harness", "timm")) != "timm"
+    recorded = recorded_of(c.provenance.get("responses")).values()
+    return any(about.get("harness", "timm") != "timm" for about in recorded)
 
 
 def _note(c: Condensation, e: Estimate) -> str:

@@ -10,7 +10,7 @@ from ..condensation import Condensation
 from ..errors import DiscoError, some
 from ..files import new_folder
 from ..responses import Items
-from .prompts import AnchorTask, Settings, anchor_tasks, documents_of, of_lm_eval
+from .prompts import AnchorTask, Settings, anchor_tasks, asked_of
 
 MARKER = "disco-tasks.json"
 LOADER = '''"""Reads the frozen prompts beside this file, wherever lm_eval is started from."""
@@ -41,11 +41,11 @@ def continuation(doc):
 
 def samples_file(condensation: Condensation, more: int = 0) -> tuple[str, str]:
     """JSON for ``lm_eval --samples`` (sorted ids of every leaf task), and a note on when it is safe."""
-    of_lm_eval(condensation)
-    documents = documents_of(condensation.asked(more))
-    text = json.dumps({task: sorted(ids) for task, ids in documents.items()})
-    models = (condensation.provenance.get("responses") or {}).get("models") or {}
-    shots = {t: n for about in models.values() for t, n in (about.get("n-shot") or {}).items() if t in documents and n}
+    parts = asked_of(condensation, more)
+    documents = {task: sorted(ids) for part in parts for task, ids in part.documents.items()}
+    text = json.dumps(documents)
+    abouts = [about for part in parts for about in (part.recorded.get("models") or {}).values()]
+    shots = {t: n for about in abouts for t, n in (about.get("n-shot") or {}).items() if t in documents and n}
     how = f"--tasks {','.join(documents)} --samples FILE"
     note = f"Run it with exactly these leaf tasks, in one process, without --cache_requests: {how}."
     if shots:
@@ -83,7 +83,8 @@ def write_task_folder(
 
     Raises DiscoError for tasks that generate text: their graders are code of the task, use `run_anchors`.
     """
-    if settings.completed(condensation).apply_chat_template and lm is None:
+    parts = asked_of(condensation, settings.more)
+    if lm is None and any(settings.completed(p.first_source(condensation)).apply_chat_template for p in parts):
         raise DiscoError("these prompts go through a chat template, which is the model's; use 'disco run' instead")
     names, asked = [], condensation.asked(settings.more)
     with new_folder(out, MARKER, overwrite=overwrite) as draft:

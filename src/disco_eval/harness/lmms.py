@@ -17,7 +17,7 @@ from ..condensation import Condensation
 from ..errors import DiscoError, some
 from ..files import new_folder
 from ..io.lmms_eval import DOCUMENTS, TASK
-from .prompts import documents_of
+from .prompts import asked_of
 
 MARKER = "disco-lmms-tasks.json"
 _DEEPEST = 20  # tasks that include each other
@@ -49,9 +49,8 @@ def write_lmms_tasks(
     Raises DiscoError where the source models were not evaluated by lmms-eval, or a task is not found once, is a class,
     or shows examples, which would be others among the anchors alone.
     """
-    if (condensation.provenance.get("responses") or {}).get("harness") != "lmms-eval":
-        raise DiscoError(f"'{condensation.benchmark}' was not made from outputs of lmms-eval, so it has no such tasks")
-    asked = {task: list(kept) for task, kept in documents_of(condensation.asked(more)).items()}
+    parts = asked_of(condensation, more, "lmms-eval")
+    asked = {task: list(kept) for part in parts for task, kept in part.documents.items()}
     found = _files_of(asked, _folders(tasks))
     with new_folder(out, MARKER, overwrite=overwrite) as draft:
         draft.mkdir()

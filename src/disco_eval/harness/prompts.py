@@ -7,7 +7,7 @@ task is built in the full run's order, and only then are the anchors' kept; thei
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
@@ -16,9 +16,11 @@ from typing import Any
 from ..condensation import Condensation
 from ..errors import AlignmentError, DiscoError, some
 from ..io.lm_eval import digest_of, find_runs, prompt_of, prompt_text
+from ..joining import recorded_of
 from ..responses import Items
 
 FEWSHOT_SEED = 1234  # lm_eval's own default
+_CALLED = {"lm-eval": "lm_eval"}
 CONTEXT = 24  # characters shown before the place where two prompts part, and a quarter of all that is shown
 
 
@@ -38,9 +40,8 @@ class Settings:
     source_run: str | Path | None = None
     more: int = 0
 
-    def completed(self, condensation: Condensation) -> Settings:
-        """The same, with what is not given taken from the source models' runs."""
-        about = _first_source(condensation)
+    def completed(self, about: Mapping[str, Any]) -> Settings:
+        """The same, with what is not given taken from what is recorded of a source model's run."""
         chat = self.apply_chat_template
         turns = self.fewshot_as_multiturn
         return replace(
@@ -51,14 +52,35 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class Part:
+    """What is asked of a benchmark: its documents, and what is recorded of its source models' answers.
+
+    ``documents``: task -> document -> position among the items asked, in order.
+    """
+
+    recorded: dict[str, Any]
+    documents: dict[str, dict[int, int]]
+
+    def first_source(self, condensation: Condensation) -> dict[str, Any]:
+        """What the first source model's run recorded of its settings; prompts were equal in all by digest."""
+        models = self.recorded.get("models") or {}
+        known = [models[name] for name in condensation.sources.models.ids.tolist() if name in models]
+        return dict(known[0]) if known else {}
+
+
+@dataclass(frozen=True)
 class AnchorTask:
-    """A leaf task and the anchors in it: their requests by document, and their positions among the anchors."""
+    """A leaf task and the anchors in it: their requests by document, and their positions among the anchors.
+
+    ``recorded`` is what is known of how the source models answered its benchmark.
+    """
 
     name: str
     task: Any
     requests: dict[int, list[Any]]
     anchor: dict[int, int]
     n_documents: int
+    recorded: dict[str, Any]
 
 
 def lm_eval_module() -> Any:
@@ -79,22 +101,22 @@ def anchor_tasks(condensation: Condensation, settings: Settings, lm: Any, manage
     prompt differs from the one the source models answered.
     """
     lm_eval_module()
-    about = _first_source(condensation)
-    settings = settings.completed(condensation)
-    asked = condensation.asked(settings.more)
-    wanted = documents_of(asked)
-    manager = manager or _manager(settings.tasks_path, set(wanted))
-    for name, documents in wanted.items():
-        task = manager.load([name])["tasks"][name]
-        _configure(task, (about.get("n-shot") or {}).get(name), about.get("seed"))
-        _build(task, settings, lm)
-        requests: dict[int, list[Any]] = {document: [] for document in documents}
-        for request in task.instances:
-            if request.doc_id in requests:
-                requests[request.doc_id].append(request)
-        one = AnchorTask(name, task, requests, documents, len(task.eval_docs))
-        _check_digests(condensation, one, asked, settings.source_run)
-        yield one
+    asked, parts = condensation.asked(settings.more), asked_of(condensation, settings.more)
+    manager = manager or _manager(settings.tasks_path, {name for part in parts for name in part.documents})
+    for part in parts:
+        about = part.first_source(condensation)
+        how = settings.completed(about)
+        for name, documents in part.documents.items():
+            task = manager.load([name])["tasks"][name]
+            _configure(task, (about.get("n-shot") or {}).get(name), about.get("seed"))
+            _build(task, how, lm)
+            requests: dict[int, list[Any]] = {document: [] for document in documents}
+            for request in task.instances:
+                if request.doc_id in requests:
+                    requests[request.doc_id].append(request)
+            one = AnchorTask(name, task, requests, documents, len(task.eval_docs), part.recorded)
+            _check_digests(part, one, asked, about, settings.source_run)
+            yield one
 
 
 def check_tasks(condensation: Condensation, settings: Settings) -> Any:
@@ -103,8 +125,8 @@ def check_tasks(condensation: Condensation, settings: Settings) -> Any:
     Returns lm_eval's index of tasks, for `anchor_tasks`.
     """
     lm_eval_module()
-    of_lm_eval(condensation)
-    return _manager(settings.tasks_path, set(documents_of(condensation.asked(settings.more))))
+    parts = asked_of(condensation, settings.more)
+    return _manager(settings.tasks_path, {name for part in parts for name in part.documents})
 
 
 def _manager(tasks_path: str | Path | None, wanted: set[str]) -> Any:
@@ -123,33 +145,37 @@ def _manager(tasks_path: str | Path | None, wanted: set[str]) -> Any:
     return manager
 
 
-def of_lm_eval(condensation: Condensation) -> dict[str, Any]:
-    """What is recorded of the source models' runs; DiscoError where these were none of lm_eval."""
-    responses = condensation.provenance.get("responses") or {}
-    if responses.get("harness") != "lm-eval":
-        raise DiscoError(
-            f"'{condensation.benchmark}' was not made from outputs of lm_eval, so its prompts cannot be built here; "
-            "evaluate the items that 'disco anchors' lists yourself, then use 'disco estimate'"
-        )
-    return dict(responses)
+def asked_of(condensation: Condensation, more: int = 0, harness: str = "lm-eval") -> list[Part]:
+    """The items asked, by benchmark where several were condensed together, as documents of a harness's tasks.
 
-
-def _first_source(condensation: Condensation) -> dict[str, Any]:
-    """What the first source model's run recorded of its settings; prompts were equal in all by digest."""
-    models = of_lm_eval(condensation).get("models") or {}
-    known = [models[name] for name in condensation.sources.models.ids.tolist() if name in models]
-    return dict(known[0]) if known else {}
-
-
-def documents_of(asked: Items) -> dict[str, dict[int, int]]:
-    """The items asked as documents of a harness: task -> document -> position among the items, in order."""
-    found: dict[str, dict[int, int]] = {}
-    for k, item in enumerate(asked.ids.tolist()):
-        task, _, number = item.rpartition("/")
-        if not task or not number.isdecimal():
-            raise DiscoError(f"anchor '{item}' is not named task/number, so it is no document of a task")
-        found.setdefault(task, {})[int(number)] = k
-    return {task: dict(sorted(found[task].items())) for task in sorted(found)}
+    Raises DiscoError where a benchmark's source models were not evaluated by this harness, an item is no document of a
+    task, or two benchmarks ask the same task.
+    """
+    asked = condensation.asked(more)
+    recorded = recorded_of(condensation.provenance.get("responses"))
+    parts: list[Part] = []
+    for name, about in recorded.items():
+        at = [k for k, benchmark in enumerate(asked.subtask.tolist()) if not name or benchmark == name]
+        if at and about.get("harness") != harness:
+            whose = f"'{name}' in '{condensation.benchmark}'" if name else f"'{condensation.benchmark}'"
+            raise DiscoError(
+                f"{whose} was not made from outputs of {_CALLED.get(harness, harness)}, so its prompts cannot be "
+                "built here; evaluate the items that 'disco anchors' lists yourself, then use 'disco estimate'"
+            )
+        documents: dict[str, dict[int, int]] = {}
+        for k in at:
+            task, _, number = str(asked.ids[k]).rpartition("/")
+            if not task or not number.isdecimal():
+                raise DiscoError(f"anchor '{asked.ids[k]}' is not named task/number, so it is no document of a task")
+            if name and task.startswith(f"{name}/"):  # named so since two benchmarks share items
+                raise DiscoError(
+                    f"'{condensation.benchmark}' asks one task in several benchmarks ('{asked.ids[k]}'), which one run "
+                    "cannot; condense them one by one"
+                )
+            documents.setdefault(task, {})[int(number)] = k
+        if at:
+            parts.append(Part(about, {task: dict(sorted(documents[task].items())) for task in sorted(documents)}))
+    return parts
 
 
 def _configure(task: Any, n_shot: Any, seed: Any) -> None:
@@ -177,7 +203,7 @@ def _build(task: Any, settings: Settings, lm: Any) -> None:
 
 
 def _check_digests(
-    condensation: Condensation, one: AnchorTask, asked_items: Items, source_run: str | Path | None
+    part: Part, one: AnchorTask, asked_items: Items, about: Mapping[str, Any], source_run: str | Path | None
 ) -> None:
     known = asked_items.digest
     for document, requests in one.requests.items():
@@ -191,17 +217,17 @@ def _check_digests(
             item = f"{one.name}/{document}"
             raise AlignmentError(
                 f"the prompt of '{item}' is not the one that the source models answered. "
-                f"{_difference(_source_prompt(condensation, item, expected, source_run), prompt_text(asked))} "
-                f"{_recorded(condensation, one)} Use the same task files, few-shot setting, template and version."
+                f"{_difference(_source_prompt(part, item, expected, source_run), prompt_text(asked))} "
+                f"{_recorded(about, one)} Use the same task files, few-shot setting, template and version."
             )
 
 
-def _source_prompt(condensation: Condensation, item: str, digest: str, source_run: str | Path | None) -> str | None:
+def _source_prompt(part: Part, item: str, digest: str, source_run: str | Path | None) -> str | None:
     """The prompt that the sources answered, from the files of a run that are still there; only its hash was kept."""
     if source_run is not None:
         files = [run.results for run in find_runs([source_run])]
     else:
-        abouts = ((condensation.provenance.get("responses") or {}).get("models") or {}).values()
+        abouts = (part.recorded.get("models") or {}).values()
         files = [Path(str(about["results"])) for about in abouts if about.get("results")]
     there = (file for file in files if file.is_file())
     return next((text for file in there if (text := prompt_of(file, item, digest)) is not None), None)
@@ -228,9 +254,8 @@ def _excerpt(text: str, start: int) -> str:
     return f"{'...' if start else ''}{cut!r}{'...' if start + len(cut) < len(text) else ''}"
 
 
-def _recorded(condensation: Condensation, one: AnchorTask) -> str:
+def _recorded(then: Mapping[str, Any], one: AnchorTask) -> str:
     """The settings of both, in words."""
-    then = _first_source(condensation)
     template = "a" if then.get("chat_template_sha") else "no"
     known = {k: v for k in ("n-shot", "versions") if (v := (then.get(k) or {}).get(one.name)) is not None}
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from ..errors import DiscoError
 from ..files import new_file, sha256
 from ..io.lm_eval import Run, digest_of, read_run
 from ..io.records import in_layout
+from ..joining import beside
 from ..responses import Responses
 from .prompts import AnchorTask, Settings, anchor_tasks, lm_eval_module
 
@@ -158,9 +159,17 @@ def run_anchors(
             done += len(documents)
             if progress:
                 progress(f"evaluating {name}", done, total)
-    metric = (condensation.provenance.get("responses") or {}).get("metric", "default")
-    scaled = bool((condensation.provenance.get("responses") or {}).get("length_normalised"))
-    return read_run(run, metric=None if metric == "default" else metric, length_normalised=scaled)
+    gradings: dict[tuple[str, bool], dict[str, Path]] = {}
+    for one in tasks:
+        how = one.recorded.get("metric", "default"), bool(one.recorded.get("length_normalised"))
+        gradings.setdefault(how, {})[one.name] = run.samples[one.name]
+    parts = [_read(replace(run, samples=samples), *how) for how, samples in gradings.items()]
+    return beside(parts) if len(parts) > 1 else parts[0]
+
+
+def _read(run: Run, metric: str, length_normalised: bool) -> Responses:
+    """The answers to some of the tasks, graded as the source models' were."""
+    return read_run(run, metric=None if metric == "default" else metric, length_normalised=length_normalised)
 
 
 def _samples(one: AnchorTask) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,8 @@ def open_answers(
 def _outputs(folder: Path, items: ArrayLike | None, graded: Mapping[str, Any]) -> Responses | None:
     """What a harness wrote to a folder, by the metric of ``graded`` where that is of the same; None if none did."""
     told = {name: value for name, value in graded.items() if name in GRADING and value != "default"}
+    if by_task := graded.get("graded"):  # what really decided every task, rather than what was asked for
+        told["metric"] = ";".join(f"{escape(task)}={how}" for task, how in by_task.items())
     if next(folder.rglob("results*.json"), None):
         from .lm_eval import read_lm_eval
 

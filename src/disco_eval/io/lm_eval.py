@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import same_grading
 from ..errors import AlignmentError, DiscoError, FormatError, some
 from ..responses import Responses
 from .importing import check_items, join
@@ -114,13 +115,16 @@ def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = F
     """
     with in_layout(run.results, "a run of lm_eval"):
         records: list[Record] = []
+        graded: dict[str, str] = {}
         for task in sorted(run.samples):
-            found = _read_task(task, run.samples[task], metric_of(task, metric), length_normalised)
+            found, how = _read_task(task, run.samples[task], metric_of(task, metric), length_normalised)
+            graded |= dict.fromkeys((r.subtask for r in found), how)
             _whole(found, (run.about.get("n-samples") or {}).get(task), run.samples[task])
             records += found
         provenance = {
             "harness": "lm-eval",
             "metric": metric or "default",
+            "graded": graded,
             "length_normalised": length_normalised,
             "models": {run.model: _about_run(run)},
         }
@@ -153,6 +157,7 @@ def read_lm_eval(
 def check_same_items(first: Responses, other: Responses, allow_prompt_drift: bool) -> None:
     """Refuse a second model that answered other items, or the same items with other prompts; see `check_items`."""
     names = [str(r.models.ids[0]) for r in (first, other)]
+    same_grading(other.provenance, first.provenance, f"'{names[0]}'", f"'{names[1]}'")
     partial = [n for n, r in zip(names, (first, other), strict=True) if r.provenance["models"][n]["partial"]]
     note = f". {' and '.join(map(repr, partial))} ran on a subset (--limit or --samples)." if partial else ""
     check_items(first, other, allow_prompt_drift, lacking=note, differing=f": {_settings(first, other)}")
@@ -200,8 +205,9 @@ class _Logged(msgspec.Struct):
 # ---- one samples file ------------------------------------------------------------------------------------------
 
 
-def _read_task(task: str, file: Path, metric: str | None, length_normalised: bool) -> list[Record]:
-    records: list[Record] = []
+def _read_task(task: str, file: Path, metric: str | None, length_normalised: bool) -> tuple[list[Record], str]:
+    """The answers to a task, and what graded them: a metric, and the filter behind a comma where there is one."""
+    chosen, records = "", list[Record]()
     meant: list[Meant | None] = []
     decoder: msgspec.json.Decoder[Any] | None = None
     name, _, filtered = (metric or "").partition(",")
@@ -232,7 +238,8 @@ def _read_task(task: str, file: Path, metric: str | None, length_normalised: boo
         raise FormatError(
             f"'{file}': no row is of the filter '{filtered}' (--metric METRIC,FILTER); {some(sorted(filters))} are"
         )
-    return settled(records, meant)
+    how = chosen if wanted_filter == "none" else f"{chosen},{wanted_filter}"
+    return settled(records, meant), how
 
 
 def _whole(records: list[Record], counts: Any, file: Path) -> None:
@@ -279,6 +286,7 @@ def _row_type(metric: str) -> type[msgspec.Struct]:
         [
             ("doc_id", int),
             ("grade", Any, msgspec.field(name=metric)),
+            *((("acc", Any, None),) if metric != "acc" else ()),
             ("doc", _Doc | None, None),
             ("target", Any, None),
             ("arguments", Any, None),
@@ -294,17 +302,19 @@ def _record(task: str, row: Any, mutual: bool, length_normalised: bool) -> tuple
     digest = digest_of(arguments)
     resps = _answers(row.filtered_resps, len(arguments))
     ll, grade, label, meant = _loglikelihoods(resps, mutual), grade_of(row.grade), None, None
+    acc = getattr(row, "acc", grade)  # what it says of the most probable choice, whatever else counts
+    acc = float(acc) if isinstance(acc, (int, float)) else None
     if ll is not None:
         if arguments and len(arguments) != len(resps):
             raise FormatError(f"document {row.doc_id} has {len(resps)} answers to {len(arguments)} requests")
         arguments = arguments[: len(ll)]
-        if length_normalised:
-            ll = [x / max(1, len(_choice(a))) for x, a in zip(ll, arguments, strict=True)]
         choices = [_choice(a).strip() for a in arguments]
         if len(set(choices)) == len(choices):
-            meant = meant_by(str(row.target).strip(), choices, len(ll))
+            meant = meant_by(str(row.target).strip(), choices, ll, acc)
         else:
-            label = by_grade(ll, grade)
+            label = by_grade(ll, acc)
+        if length_normalised:
+            ll = [x / max(1, len(_choice(a))) for x, a in zip(ll, arguments, strict=True)]
     return Record(item, item.rpartition("/")[0], grade, digest, ll, label), meant
 
 

@@ -12,26 +12,33 @@ from .records import Record
 
 @dataclass(frozen=True)
 class Meant:
-    """The choice that a row's target is the number of, and the one that it is the text of; None where there is none."""
+    """The choice that a row's target is the number of, and the one that it is the text of; None where there is none.
+
+    ``best`` is the most probable choice, and ``right`` whether that is the right one, where the row says so.
+    """
 
     number: int | None
     text: int | None
+    best: int
+    right: bool | None
 
 
-def meant_by(target: str, choices: list[str], n_choices: int) -> Meant:
-    number = int(target) if target.isdecimal() and int(target) < n_choices else None
-    return Meant(number, choices.index(target) if target in choices else None)
+def meant_by(target: str, choices: list[str], ll: Sequence[float], acc: float | None) -> Meant:
+    number = int(target) if target.isdecimal() and int(target) < len(ll) else None
+    text = choices.index(target) if target in choices else None
+    return Meant(number, text, int(np.argmax(ll)), None if acc is None else acc == 1)
 
 
-def by_grade(ll: list[float], grade: float) -> int | None:
+def by_grade(ll: Sequence[float], acc: float | None) -> int | None:
     """The right choice of several contexts with one continuation (WinoGrande), where the target is neither.
 
-    A right answer is the label, a wrong one of two choices leaves the other.
+    A right answer is the label, a wrong one of two choices leaves the other. ``acc`` is whether the most probable
+    choice is right: another metric, such as ``acc_norm``, grades another choice.
     """
     best = int(np.argmax(ll))
-    if grade == 1:
+    if acc == 1:
         return best
-    return 1 - best if grade == 0 and len(ll) == 2 else None
+    return 1 - best if acc == 0 and len(ll) == 2 else None
 
 
 def settled(records: Sequence[Record], meant: Sequence[Meant | None]) -> list[Record]:
@@ -44,12 +51,8 @@ def settled(records: Sequence[Record], meant: Sequence[Meant | None]) -> list[Re
     told = [m for m in meant if m is not None]
     kinds = {m.number is not None for m in told if (m.number is None) != (m.text is None)}
     if not kinds and any(m.number != m.text for m in told):
-        pairs = [(r, m) for r, m in zip(records, meant, strict=True) if m is not None and r.loglikelihoods]
         agree = {
-            numbers: all(
-                (r.grade == 1) == (int(np.argmax(r.loglikelihoods or ())) == (m.number if numbers else m.text))
-                for r, m in pairs
-            )
+            numbers: all(m.right == (m.best == (m.number if numbers else m.text)) for m in told)
             for numbers in (True, False)
         }
         kinds = {numbers for numbers, fits in agree.items() if fits}
