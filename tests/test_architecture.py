@@ -11,13 +11,14 @@ import disco_eval
 SRC = Path(disco_eval.__file__).parent
 LAYERS = [
     ["errors"], ["files", "hub", "resources"], ["numerics"], ["axes"], ["checks"], ["responses"], ["layout", "doubts"],
-    ["store"], ["appending", "joining"], ["io", "splits"], ["select"], ["predict"], ["recipe"], ["relatives"],
-    ["calibration", "estimates", "sizing", "topup"], ["condensation"], ["condensing"], ["card", "comparison", "older"],
-    ["artifact"], ["studies"], ["integrity"], ["harness"], ["report"], ["cli"], ["__main__"],
+    ["store"], ["appending", "joining"], ["io", "splits"], ["select"], ["predict"], ["recipe", "topup"],
+    ["further", "baseline"], ["relatives"], ["calibration", "estimates", "sizing"], ["more"], ["condensation"],
+    ["condensing"], ["audit", "card", "comparison", "older"], ["artifact"], ["studies"], ["integrity"], ["harness"],
+    ["report"], ["cli"], ["__main__"],
 ]  # fmt: skip
 RANK = {name: k for k, layer in enumerate(LAYERS) for name in layer}
 WITHIN_FUNCTIONS = {("responses", "store")}  # Responses.save is the one shortcut upwards, and condensations' save
-WITHIN_FUNCTIONS |= {("condensation", "artifact"), ("condensation", "comparison")}
+WITHIN_FUNCTIONS |= {("more", "condensation"), ("condensation", "artifact"), ("condensation", "comparison")}
 SEES_ONLY = {
     "io": {"errors", "files", "resources", "axes", "checks", "responses", "store", "appending"},
     "numerics": {"errors"},

@@ -78,11 +78,14 @@ def rewritten(folder: Path, **changes):
     (folder / JSON).write_text(json.dumps(about))
 
 
+ERRORS = {"direct_mae": 0.1, "grouped_by": "none", "n_folds": 5, "near": 0.3, "cautious": True, "n_more": 0}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"kind": "a cake"}, "does not describe a condensation"),
-        ({"format": 99}, "written by a newer version; update disco-eval .format 99; this version reads 1 to 13"),
+        ({"format": 99}, "written by a newer version; update disco-eval .format 99; this version reads 1 to 14"),
         ({"format": "x"}, "in no known"),
         ({"format": True}, "in no known"),
         ({"benchmark": 7}, "benchmark"),
@@ -91,18 +94,13 @@ def rewritten(folder: Path, **changes):
         ({"score_model": {"name": "os.system", "config": {}}}, "score model 'os.system' is not known"),
         ({"score_model": {"name": "signature", "config": {}}}, "cannot be restored"),
         ({"validation": []}, "validation"),
+        ({"validation": {**ERRORS, "near": 0.0}}, "near=0.0, expected a"),
         (
-            {"validation": {"direct_mae": 0.1, "grouped_by": "none", "n_folds": 5, "near": 0.0, "cautious": True}},
-            "near=0.0, expected a",
-        ),
-        (
-            {"validation": {"direct_mae": 0.1, "grouped_by": "sign", "n_folds": 5, "near": 0.3, "cautious": True}},
+            {"validation": {**ERRORS, "grouped_by": "sign"}},
             "grouped_by='sign', expected one of none, family, base, answers",
         ),
-        (
-            {"validation": {"direct_mae": 0.1, "grouped_by": "none", "n_folds": 5, "near": 0.3, "cautious": True}},
-            "trusts_kin='None'",
-        ),
+        ({"validation": ERRORS}, "trusts_kin='None'"),
+        ({"validation": {**ERRORS, "n_more": -1}}, "n_more=-1, expected a whole number from 0 to"),
         ({"sources": {}}, "sources|released"),
     ],
 )

@@ -177,11 +177,11 @@ def test_with_very_many_sources_a_process_learns_from_some_whatever_their_order(
     from disco_eval import select
     from disco_eval.predict import Auto
 
-    monkeypatch.setattr("disco_eval.predict.auto.MOST_SOURCES", 20)
+    monkeypatch.setattr("disco_eval.predict.processes.MOST_SOURCES", 20)
     r = population(60, 40)
     anchors = select.auto(r, 12, 0)
     fitted = Auto().fit(r, anchors)
-    assert len(fitted._processes[0].alpha) == 20
+    assert len(fitted._processes.each[0].alpha) == 20
     turned = r.pick(models=np.random.default_rng(0).permutation(60))
     answers = r.pick(items=anchors.positions)
     again = Auto().fit(turned, anchors)

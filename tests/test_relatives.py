@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disco_eval import FormatError, Models, Responses, condense, load
-from disco_eval.artifact import _relatives
+from disco_eval.audit import relatives
 from disco_eval.calibration import OUTSIDE
 from disco_eval.numerics.intervals import symmetric_quantile
 from disco_eval.predict.guard import START
@@ -171,13 +171,13 @@ def test_numbers_that_make_no_sense_are_refused(condensed, name, value):
     arrays = {f"relatives.{key}": np.array(a) for key, a in vars(condensed.validation.relatives).items()}
     arrays["validation.nearest"] = np.array(condensed.validation.nearest)
     arrays |= {"relatives.subtask_error": np.zeros((90, 2)), "relatives.subtask_left": np.ones((90, 2))}
-    assert _relatives(arrays, 90, 2) is not None
+    assert relatives(arrays, 90, 2) is not None
     if value is None:
         del arrays[name]
     else:
         arrays[name][3] = value
     with pytest.raises(FormatError):
-        _relatives(arrays, 90, 2)
+        relatives(arrays, 90, 2)
 
 
 def test_nothing_to_tell_without_families_or_without_a_process(parts):
@@ -188,13 +188,13 @@ def test_nothing_to_tell_without_families_or_without_a_process(parts):
     assert condense(source, 20, predict="ridge", rng=0, curve=False, n_folds=2).validation.relatives is None
 
 
-NO_SUBTASKS = np.zeros((2, 0, 0))  # their errors, and how many items are left
+NOTHING_MORE = np.zeros((4, 0, 0))  # errors of subtasks, how many items are left, and the same with further items
 distances = st.lists(st.floats(0, 1), min_size=1, max_size=30).map(np.array)
 
 
 @given(alone=distances, away=distances, asked=distances)
 def test_the_nearer_the_likelier(alone, away, asked):
-    known = Relatives(np.zeros(len(alone)), np.ones(len(alone)), alone, *NO_SUBTASKS)
+    known = Relatives(np.zeros(len(alone)), np.ones(len(alone)), alone, *NOTHING_MORE)
     likely = known.likely(np.sort(asked), away)
     assert ((likely > 0) & (likely < 1)).all()
     assert (np.diff(likely) <= 1e-12).all()
@@ -202,7 +202,7 @@ def test_the_nearer_the_likelier(alone, away, asked):
 
 def test_counts_are_squared():
     """Eight left out alone stand as far or farther, two left out with their family as near or nearer; one is added."""
-    known = Relatives(np.zeros(10), np.ones(10), np.array([0.1] * 2 + [0.5] * 8), *NO_SUBTASKS)
+    known = Relatives(np.zeros(10), np.ones(10), np.array([0.1] * 2 + [0.5] * 8), *NOTHING_MORE)
     away = np.array([0.3] * 2 + [0.9] * 8)
     assert known.likely(np.array([0.4]), away) == pytest.approx(9**2 / (9**2 + 3**2))
 
@@ -210,14 +210,14 @@ def test_counts_are_squared():
 def test_the_quantile_is_in_claimed_errors():
     rng = np.random.default_rng(0)
     error, scale = rng.normal(size=50), rng.uniform(0.5, 2, 50)
-    assert Relatives(error, scale, scale, *NO_SUBTASKS).quantile(0.9) == symmetric_quantile(error / scale, 0.9)
+    assert Relatives(error, scale, scale, *NOTHING_MORE).quantile(0.9) == symmetric_quantile(error / scale, 0.9)
 
 
 def test_distances_that_rounding_moves_are_equal():
     """Copies are 0 apart, or what the root of a last bit is: which of both is chance."""
     none = np.zeros(0)
     known = np.repeat([0.0, 1e-8, 0.5], 10)
-    relatives = Relatives(np.zeros(30), np.ones(30), known, none, none)
+    relatives = Relatives(np.zeros(30), np.ones(30), known, *[none] * 4)
     away = np.repeat([2e-8, 0.5], 15)
     likely = relatives.likely(np.array([0.0, 3e-8, 1e-3]), away)
     assert likely[0] == likely[1]

@@ -175,13 +175,12 @@ def test_kin_by_answers_does_not_depend_on_the_order():
 
 def test_the_score_model_takes_for_kin_what_folds_do():
     models, kind, answers = near_duplicates()
-    items = [f"i{k}" for k in range(answers.shape[1])]
     few = Models(models.ids, base=["llama"] * 2 + [""] * (len(kind) - 2))
     for known in (models, few):  # two that say so are not enough
-        groups = splits.kin(Responses.from_correct(known, items, answers))
+        groups = splits.kin(known, answers)
         assert [len(set(groups[kind == k])) for k in range(12)] == [1] * 12
     named = Models(models.ids, family=[f"f{k % 6}" for k in kind])
-    np.testing.assert_array_equal(splits.kin(Responses.from_correct(named, items, answers)), named.family)
+    np.testing.assert_array_equal(splits.kin(named, answers), named.family)
 
 
 def test_what_is_no_kin_by_answers():

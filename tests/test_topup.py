@@ -9,6 +9,7 @@ import pytest
 
 import disco_eval as de
 from disco_eval import AlignmentError, Items, Models, Responses, ValidationError, condense
+from disco_eval.further import Taught
 from disco_eval.io import write_npz
 from disco_eval.numerics.intervals import normal_width
 from disco_eval.predict.guard import START
@@ -213,18 +214,102 @@ def test_alarmed_models_take_it(small):
     assert plain.more == 0
     assert topped.more == 40
     assert type(small.estimate(high, more=np.int64(40))[0].more) is int
-    assert topped.flags == plain.flags
+    assert set(topped.flags) >= {"outside-range", *small.source_flags}
     assert abs(topped.score - 1) <= abs(plain.score - 1)
     for before, after in zip(small.estimate(r), small.estimate(r, more=40), strict=True):
         if not after.more:
             assert (after.score, after.low, after.high) == (before.score, before.low, before.high)
 
 
+def untaught(c: de.Condensation) -> de.Condensation:
+    """As a file of an older format is, which knows no errors with further items."""
+    return replace(c, validation=replace(c.validation, n_more=0))
+
+
+@pytest.fixture(scope="module")
+def taught():
+    """A condensation of 100 of 160 models, and the answers of the others."""
+    r = population(160, 500, graded=True)
+    order = np.random.default_rng(0).permutation(160)
+    return condense(r.pick(models=order[:100]), 30, rng=0, curve=False), r.pick(models=order[100:])
+
+
+def test_further_items_are_learned_from_like_anchors():
+    """Estimates are much closer than from the anchors alone, as close as by weighing both, and intervals hold."""
+    few, more, weighed, held = [], [], [], []
+    for seed in range(4):
+        r = population(160, 600, seed=seed, graded=True)
+        order = np.random.default_rng(seed).permutation(160)
+        source, new = r.pick(models=order[:110]), r.pick(models=order[110:])
+        small = condense(source, 25, rng=seed, curve=False, relatives=False)
+        truth = new.scores()
+        few += [abs(e.score - t) for e, t in zip(small.estimate(new), truth, strict=True)]
+        weighed += [abs(e.score - t) for e, t in zip(untaught(small).estimate(new, more=25), truth, strict=True)]
+        both = small.estimate(new, more=25)
+        more += [abs(e.score - t) for e, t in zip(both, truth, strict=True)]
+        held += [e.low <= t <= e.high for e, t in zip(both, truth, strict=True)]
+    assert np.mean(more) < 0.85 * np.mean(few)
+    assert np.mean(more) < 1.02 * np.mean(weighed)
+    assert 0.84 < np.mean(held) < 0.96
+
+
+def test_what_is_told_is_what_source_models_teach_of_all_items(taught):
+    c, new = taught
+    part, further = c.answers(new), c.further(new, 30)
+    model = Taught.fit(c.score_model, c.anchors, c.sources, c.source_scores, c.reserve, 30)
+    before = assess(c.score_model, part)
+    found = model.assess(before, part, further)
+    doubt = c.validation.unseen(found)
+    assert doubt.max() < 0.5
+    calm = 0
+    estimates, older = c.estimate(new, more=30), untaught(c).estimate(new, more=30)
+    for i, (now, then) in enumerate(zip(estimates, older, strict=True)):
+        if not now.flags and not then.flags and max(before.outside[i], found.outside[i]) < -START:
+            calm += 1
+            assert now.score == pytest.approx(found.score[i] + doubt[i] * (then.score - found.score[i]))
+    assert calm > 20
+    assert all(e.surveyed == bool({"odd-answers", "anchors-differ"} & set(e.flags)) for e in estimates)
+
+
+def test_errors_with_further_items_are_measured_on_sources_left_out(taught):
+    c, new = taught
+    v, found = c.validation, assess(c.score_model, c.answers(new))
+    assert v.n_more == 30
+    assert np.abs(v.more_error).mean() < 0.9 * v.mae
+    assert np.abs(v.relatives.more_error).mean() < 0.9 * np.abs(v.relatives.error).mean()
+    assert v.share_of_folds(0, 30) == 0
+    assert v.share_of_folds(30, 30) == v.share_of_folds(90, 30) == 1
+    assert v.share_of_folds(10, 30) == pytest.approx(0.5)  # a quarter of all answers, where the folds had half
+    none, half, whole = (v.half_widths(found, 0.9, share) for share in (0.0, 0.5, 1.0))
+    np.testing.assert_allclose(none, v.half_widths(found, 0.9))
+    inside = found.outside < -1
+    np.testing.assert_allclose(half[inside], (none + whole)[inside] / 2, rtol=0.02)  # but for what cannot be seen
+
+
+def test_probabilities_of_further_items_are_learned_from_too(small):
+    r = population(40, 200)
+    assert small.score_model.soft
+    label = r.align(small.reserve.items.ids).label_probs()
+    np.testing.assert_allclose(small.reserve.label_probs, label, atol=1e-6)
+    without = replace(small, reserve=replace(small.reserve, label_probs=None))  # as in an older file
+    now, then, older = (c.estimate(r, more=20) for c in (small, without, untaught(small)))
+    assert then == older
+    assert [e.score for e in now] != [e.score for e in then]
+
+
+@pytest.mark.parametrize("option", [{"predict": "ridge"}, {"predict": "gp"}])
+def test_other_score_models_learn_nothing_from_further_items(option):
+    c = condense(population(40, 200, graded=True), 20, rng=0, curve=False, **option)
+    assert c.validation.n_more == 0
+    assert np.isnan(c.validation.more_error).all()
+    assert c.reserve.label_probs is None
+
+
 def test_a_model_like_the_sources_is_told_by_both_weighed_by_their_errors():
     """Precision weights, of the first estimate's calibrated error and of the further items' survey; at any level."""
     r = population(80, 300, graded=True)
     order = np.random.default_rng(0).permutation(80)
-    c = condense(r.pick(models=order[:60]), 30, rng=0, curve=False)
+    c = untaught(condense(r.pick(models=order[:60]), 30, rng=0, curve=False))
     new = r.pick(models=order[60:])
     part, further = c.answers(new), c.further(new, 50)
     made, found = c.top_up(50), assess(c.score_model, part)
@@ -307,7 +392,7 @@ def test_near_the_edge_or_where_none_is_known_the_first_estimate_is_believed_les
     """As if it erred by a quarter more than it says: the model may be beyond the sources without showing it."""
     r = population(80, 300, graded=True)
     order = np.argsort(r.scores())
-    c = condense(r.pick(models=np.sort(order[8:72])), 30, predict=predict, rng=0, curve=False)
+    c = untaught(condense(r.pick(models=np.sort(order[8:72])), 30, predict=predict, rng=0, curve=False))
     found, seen = assess(c.score_model, c.answers(r)), 0
     made = c.top_up(60)
     second, se = made.second.predict(np.concatenate([c.answers(r).grades(), c.further(r, 60).grades()], axis=1))

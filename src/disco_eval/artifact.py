@@ -5,7 +5,8 @@ items in reserve, subtasks, the learning curve, 5 the numbers of the guard (4 dr
 guess, 6 the sources left out alone and how sure the survey must be to sound the alarm, 7 where intervals start to
 widen, how odd strong models may look and what the anchors cannot tell, 8 whether relatives' widen later, 9, 10 and 11
 what the label's probabilities, sources that remembered, and perfect answers say of leaked anchors, 12 how much of each
-subtask the anchors are, 13 how many items that leaves. To change the layout: raise it by one, keep `load` able to read
+subtask the anchors are, 13 how many items that leaves, 14 what sources left out with further items erred by, and the
+right choices' probabilities of items in reserve. To change the layout: raise it by one, keep `load` able to read
 older numbers (`disco_eval.older`), add a folder to ``tests/formats``, and say so in the changelog.
 
 Reading is parse, then audit, then build: checksums first, then every field and array is checked against what it must
@@ -22,7 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import KEPT_TOGETHER, CrossValidation
+from .audit import JSON, between, field, of_shape, validation
 from .card import card
 from .condensation import Condensation
 from .errors import DiscoError, FormatError
@@ -33,7 +34,6 @@ from .predict import restore
 from .predict.base import need
 from .predict.subtasks import SubtaskModel
 from .recipe import assess
-from .relatives import Relatives
 from .resources import need as need_memory
 from .responses import Items, Models, Responses
 from .select import Anchors
@@ -42,11 +42,11 @@ from .select.reserve import Reserve
 Array = NDArray[Any]
 T = TypeVar("T")
 
-FORMAT = 13
+FORMAT = 14
 READS = tuple(range(1, FORMAT + 1))
-VALIDATION = ("mae", "direct_mae", "direct_items", "grouped_by", "n_folds", "near", "cautious", "trusts_kin")
+VALIDATION = ("mae", "direct_mae", "direct_items", "grouped_by", "n_folds", "near", "cautious", "trusts_kin", "n_more")
 KIND = "disco-eval condensation"
-JSON, ARRAYS, CARD = "condensation.json", "arrays.safetensors", "README.md"
+ARRAYS, CARD = "arrays.safetensors", "README.md"
 ITEM_ARRAYS = ("weight", "n_choices", "label", "cost")
 _LARGEST_JSON = 256 * 2**20
 
@@ -154,7 +154,7 @@ def _verified(folder: Path, about: dict[str, Any]) -> dict[str, Array]:
 
 def _check_card(folder: Path, about: dict[str, Any]) -> None:
     file = folder / CARD
-    if file.is_file() and sha256(file.read_bytes()) != _field(about, "files", dict).get(CARD):
+    if file.is_file() and sha256(file.read_bytes()) != field(about, "files", dict).get(CARD):
         raise FormatError(
             f"'{file}' is damaged or was edited: its checksum does not fit. If the edit is yours, keep your "
             f"notes in another file and delete {CARD}; the condensation loads without it."
@@ -170,7 +170,7 @@ def _arrays_data(folder: Path, about: dict[str, Any]) -> bytes:
         data = file.read_bytes()
     except OSError as e:
         raise FormatError(f"'{file}' cannot be read ({e.strerror}); get the condensation again") from None
-    if sha256(data) != _field(about, "files", dict).get(ARRAYS):
+    if sha256(data) != field(about, "files", dict).get(ARRAYS):
         raise FormatError(f"'{file}' is damaged: its checksum does not fit. Get the condensation again.")
     return data
 
@@ -179,18 +179,18 @@ def _arrays_data(folder: Path, about: dict[str, Any]) -> bytes:
 
 
 def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
-    items = _items(_field(about, "items", dict), arrays)
-    models = _models(_field(about, "sources", dict))
+    items = _items(field(about, "items", dict), arrays)
+    models = _models(field(about, "sources", dict))
     n, k = len(models), len(items)
     correct = need(arrays, "sources.correct", (n, k))
     probs = need(arrays, "sources.probs", (n, k, None)) if "sources.probs" in arrays else None
-    method = _field(_field(about, "anchors", dict), "method", str)
+    method = field(field(about, "anchors", dict), "method", str)
     about = as_written_now(about, arrays, n, k)
-    subtasks = tuple(_field(about, "subtasks", list))
-    reserve = _reserve(_field(about, "reserve", dict), arrays, n, k) if "reserve" in about else None
+    subtasks = tuple(field(about, "subtasks", list))
+    reserve = _reserve(field(about, "reserve", dict), arrays, n, k) if "reserve" in about else None
     if about["format"] < 13:
         count_items_left(about["format"], arrays, subtasks, items, correct, reserve)
-    criterion, chance = (_of_shape(arrays, f"anchors.{name}", (k,)) for name in ("criterion", "chance"))  # may be NaN
+    criterion, chance = (of_shape(arrays, f"anchors.{name}", (k,)) for name in ("criterion", "chance"))  # may be NaN
     anchors = Anchors(
         items.ids,
         need(arrays, "anchors.positions", (k,), "i"),
@@ -199,17 +199,17 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
         criterion,
         chance,
     )
-    saved = _field(about, "score_model", dict)
+    saved = field(about, "score_model", dict)
     return Condensation(
-        benchmark=_field(about, "benchmark", str),
+        benchmark=field(about, "benchmark", str),
         anchors=anchors,
         sources=Responses(models, items, correct, probs),
         source_scores=need(arrays, "sources.scores", (n,)),
         score_model=restore(
-            _field(saved, "name", str), _field(saved, "config", dict), _named(arrays, "model"), items.ids
+            field(saved, "name", str), field(saved, "config", dict), _named(arrays, "model"), items.ids
         ),
-        validation=_validation(about, arrays, n, len(subtasks)),
-        provenance=_field(about, "provenance", dict),
+        validation=validation(about, arrays, n, len(subtasks)),
+        provenance=field(about, "provenance", dict),
         reserve=reserve,
         total_weight=_total_weight(about, items),
         subtask_names=subtasks,
@@ -220,57 +220,6 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
 def _named(arrays: dict[str, Array], part: str) -> dict[str, Array]:
     """The arrays of a part, by their names in it."""
     return {name.removeprefix(f"{part}."): array for name, array in arrays.items() if name.startswith(f"{part}.")}
-
-
-def _validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subtasks: int) -> CrossValidation:
-    checked = _field(about, "validation", dict)
-    error, n_left = (_of_shape(arrays, f"validation.subtask_{name}", (n, n_subtasks)) for name in ("error", "left"))
-    _check_left(error, n_left)
-    return CrossValidation(
-        truth=need(arrays, "sources.scores", (n,)),
-        estimate=need(arrays, "validation.estimate", (n,)),
-        direct_mae=float(_field(checked, "direct_mae", float)),
-        direct_items=_between(checked, "direct_items", 1.0, 1e12) if "direct_items" in checked else None,
-        grouped_by=_kept_together(checked),
-        n_folds=_field(checked, "n_folds", int),
-        scale=need(arrays, "validation.scale", (n,)),
-        apart=_of_shape(arrays, "validation.apart", (n,)),
-        leak=_of_shape(arrays, "validation.leak", (n,)),
-        fold=need(arrays, "validation.fold", (n,), "i"),
-        subtask_error=error,
-        subtask_left=n_left,
-        curve=need(arrays, "validation.curve", (None, 3)),
-        nearest=_of_shape(arrays, "validation.nearest", (n,)),
-        relatives=_relatives(arrays, n, n_subtasks) if about["format"] >= 6 else None,
-        near=_between(checked, "near", 1e-3, 1e3),
-        cautious=_field(checked, "cautious", bool),
-        trusts_kin=_field(checked, "trusts_kin", bool),
-        by_anchors=need(arrays, name, (None, 3)) if (name := "validation.by_anchors") in arrays else np.zeros((0, 3)),
-    )
-
-
-def _check_left(error: Array, n_left: Array) -> None:
-    if not (n_left[np.isfinite(error)] > 0).all():
-        raise FormatError("the saved errors of subtasks make no sense: of some that were left, no item is")
-
-
-def _kept_together(checked: dict[str, Any]) -> str:
-    if (by := str(_field(checked, "grouped_by", str))) not in (known := ("none", *KEPT_TOGETHER)):
-        raise FormatError(f"{JSON} has grouped_by='{by}', expected one of {', '.join(known)}")
-    return by
-
-
-def _relatives(arrays: dict[str, Array], n_sources: int, n_subtasks: int) -> Relatives | None:
-    names = [f"relatives.{f.name}" for f in fields(Relatives)]
-    if not any(name in arrays for name in names):
-        return None
-    overall = [need(arrays, name, (n_sources,)) for name in names[:3]]
-    found = Relatives(*overall, *(_of_shape(arrays, name, (n_sources, n_subtasks)) for name in names[3:]))
-    _check_left(found.subtask_error, found.subtask_left)
-    away = need(arrays, "validation.nearest", (n_sources,))
-    if np.abs(found.error).max() > 1 + 1e-9 or found.scale.min() < 0 or min(found.nearest.min(), away.min()) < 0:
-        raise FormatError("the errors of sources left out alone make no sense")
-    return found
 
 
 def _reserve(about: dict[str, Any], arrays: dict[str, Array], n_sources: int, n_anchors: int) -> Reserve:
@@ -285,19 +234,26 @@ def _reserve(about: dict[str, Any], arrays: dict[str, Array], n_sources: int, n_
         chance,
         need(own, "shares", (n_anchors + k,)),
         need(own, "grades", (n_sources, k)),
-        _field(about, "n_items", int),
+        field(about, "n_items", int),
+        _label_probs(need(own, "label_probs", (n_sources, k))) if "label_probs" in own else None,
     )
 
 
+def _label_probs(saved: Array) -> Array:
+    if saved.size and not (saved.min() >= 0 and saved.max() <= 1 + 1e-3):
+        raise FormatError("the saved probabilities of the items in reserve must lie between 0 and 1")
+    return saved
+
+
 def _items(about: dict[str, Any], arrays: dict[str, Array]) -> Items:
-    ids = _field(about, "ids", list)
+    ids = field(about, "ids", list)
     k = len(ids)
     label = need(arrays, "items.label", (k,), "i") if "items.label" in arrays else None
     cost = need(arrays, "items.cost", (k,)) if "items.cost" in arrays else None
     return Items(
         ids,
-        subtask=_field(about, "subtask", list),
-        digest=_field(about, "digest", list),
+        subtask=field(about, "subtask", list),
+        digest=field(about, "digest", list),
         weight=need(arrays, "items.weight", (k,)),
         n_choices=need(arrays, "items.n_choices", (k,), "i"),
         label=label,
@@ -309,33 +265,12 @@ def _total_weight(about: dict[str, Any], items: Items) -> float | None:
     if "total_weight" not in about:  # in none written before, and not in all of format 13
         return None
     least = float(items.weight.sum())
-    return _between(about, "total_weight", least * (1 - 1e-9), np.finfo(float).max)
+    return between(about, "total_weight", least * (1 - 1e-9), np.finfo(float).max)
 
 
 def _models(about: dict[str, Any]) -> Models:
-    named = {name: _field(about, name, list) for name in ("released", "family", "base", "revision")}
-    return Models(_field(about, "ids", list), **named)
-
-
-def _field(record: dict[str, Any], name: str, kind: type[T]) -> T:
-    value = record.get(name)
-    names_only = not isinstance(value, list) or all(isinstance(v, str) for v in value)
-    if not isinstance(value, kind) or not names_only:
-        raise FormatError(f"{JSON} has {name}={str(value)[:60]!r}, expected {kind.__name__}")
-    return value
-
-
-def _between(record: dict[str, Any], name: str, low: float, high: float) -> float:
-    value = _field(record, name, float)
-    if not low <= value <= high:
-        raise FormatError(f"{JSON} has {name}={value}, expected a number from {low:g} to {high:g}")
-    return value
-
-
-def _of_shape(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array:
-    if name not in arrays or arrays[name].shape != shape or arrays[name].dtype.kind != "f":
-        raise FormatError(f"the saved array '{name}' is missing, or not of real numbers in the shape {shape}")
-    return arrays[name]
+    named = {name: field(about, name, list) for name in ("released", "family", "base", "revision")}
+    return Models(field(about, "ids", list), **named)
 
 
 # ---- write -----------------------------------------------------------------------------------------------------
@@ -377,7 +312,8 @@ def _item_arrays(items: Items, prefix: str) -> dict[str, Array]:
 
 
 def _arrays(c: Condensation) -> dict[str, Array]:
-    checked = ("estimate", "scale", "apart", "leak", "fold", "subtask_error", "subtask_left", "curve", "nearest")
+    checked = ["estimate", "scale", "apart", "leak", "fold", "subtask_error", "subtask_left", "curve", "nearest"]
+    checked += ["more_error", "more_scale"]
     arrays = _item_arrays(c.items, "items.") | {
         **{f"anchors.{name}": getattr(c.anchors, name) for name in ("positions", "weights", "criterion", "chance")},
         **{f"validation.{name}": getattr(c.validation, name) for name in checked},
@@ -393,6 +329,8 @@ def _arrays(c: Condensation) -> dict[str, Array]:
     if c.reserve is not None:
         arrays |= _item_arrays(c.reserve.items, "reserve.")
         arrays |= {f"reserve.{name}": getattr(c.reserve, name) for name in ("chance", "shares", "grades")}
+        if c.reserve.label_probs is not None:
+            arrays["reserve.label_probs"] = c.reserve.label_probs
     if c.subtask_model is not None:
         arrays |= {f"subtasks.{name}": array for name, array in c.subtask_model.state().items()}
     return arrays | {f"model.{name}": array for name, array in c.score_model.state().items()}

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .baseline import as_dear, direct_errors
+from .further import assess_with_more
 from .numerics.intervals import normal_width, rarely_exceeded, symmetric_quantile
 from .numerics.leakage import ODD
 from .numerics.likeness import effective_number
-from .numerics.survey import systematic
 from .predict import Assessment
 from .predict.guard import START, part_of
 from .predict.subtasks import missed
 from .recipe import Recipe, assess_unseen, distance_apart, possible
 from .relatives import Relatives
 from .resources import workers
-from .responses import Items, Responses
-from .select import uniform
+from .responses import Responses
 from .select.anchors import by_id
 from .select.shared import keep
 from .splits import fold_groups, telling_answers
@@ -59,6 +59,7 @@ FLAGS = {
 
 OF_ESTIMATES = ("outside-range", "lines-disagree")  # nothing where all items are answered: none is estimated
 OF_SOURCES = ("few-sources", "alike-sources", "no-gain")  # not about one model: every estimate carries them
+SUSPECT = {"odd-answers", "anchors-differ", "alike-sources"}  # where not even all answers say what sources teach
 WEAK = ("few-sources", "no-gain")  # of these, those which say how much the sources teach, not of whom
 
 
@@ -86,6 +87,9 @@ class CrossValidation:
     fold : (n_sources,) which fold left each one out; -1 where unknown.
     nearest : (n_sources,) distance to the nearest source that the process learned from; NaN where none is measured
         (another score model, formats 1 to 5).
+    more_error, more_scale, n_more : true minus estimated score, and the claimed standard error, of the same models with
+        answers to ``n_more`` further items too, (n_sources,) each; NaN and 0 where these are not learned from (another
+        score model, formats 1 to 13).
     relatives : the same models left out in folds that ignore kin; None where all folds do, or none is measured.
     near : standard deviations of the source scores over which intervals widen, before an estimate is alarmed.
     trusts_kin : whether a model that has a relative among the sources is no stranger: its interval widens from the edge
@@ -115,6 +119,9 @@ class CrossValidation:
     curve: Array
     nearest: Array
     relatives: Relatives | None
+    more_error: Array
+    more_scale: Array
+    n_more: int
     direct_items: float | None = None
     near: float = NEAR
     trusts_kin: bool = True
@@ -154,8 +161,26 @@ class CrossValidation:
         """How far an estimate lies from the truth in a share ``level`` of left-out sources (finite-sample quantile)."""
         return symmetric_quantile(self.truth - self.estimate, level)
 
-    def half_widths(self, found: Assessment, level: float) -> Array:
-        """Half-width of the interval of every assessed model, shape (n_models,).
+    def share_of_folds(self, more: int, n_anchors: int) -> float:
+        """How far ``more`` further items go towards what the folds asked, by their share of all answers, 0 to 1."""
+        if not self.n_more or not more:
+            return 0.0
+        return min(more / (more + n_anchors) * (self.n_more + n_anchors) / self.n_more, 1.0)
+
+    def times(self, found: Assessment, level: float, more: bool = False) -> Array:
+        """By how many claimed standard errors a share ``level`` of models like each one is missed, (n_models,).
+
+        Of sources left out with their family and of ones left out alone, by how likely the sources hold a relative;
+        with ``more``, of the same with as many further items as the folds asked.
+        """
+        error, scale = (self.more_error, self.more_scale) if more else (self.truth - self.estimate, self.scale)
+        times = np.full(len(found.score), symmetric_quantile(error / np.maximum(scale, 1e-9), level))
+        if self.relatives is not None:
+            times += self.kin(found) * (self.relatives.quantile(level, more) - times)
+        return times
+
+    def half_widths(self, found: Assessment, level: float, more: float = 0.0) -> Array:
+        """Half-width of the interval of every assessed model, shape (n_models,); ``more`` is of `share_of_folds`.
 
         The quantile of the left-out sources' errors in units of the claimed standard error, times what is claimed for
         the model. Where folds keep families, it lies between the quantile of sources left out with their family and
@@ -173,10 +198,9 @@ class CrossValidation:
 
         A model whose answers are odd has at least the survey's interval. Where its anchors leaked, that is too little.
         """
-        claimed = np.maximum(self.scale, 1e-9)  # 0 where all scores are equal
-        times = np.full(len(found.score), symmetric_quantile((self.truth - self.estimate) / claimed, level))
-        if self.relatives is not None:
-            times += self.kin(found) * (self.relatives.quantile(level) - times)
+        times = self.times(found, level)  # scales are 0 where all scores are equal
+        if more:
+            times += more * (self.times(found, level, True) - times)
         half = times * np.maximum(found.scale, 1e-9)
         normal = normal_width(level)
         if not np.isfinite(found.outside).all():  # a score model that knows no survey estimate
@@ -276,6 +300,9 @@ def cross_validate(
         curve=_curve([*sizes, n_fit], errors) if curve else np.zeros((0, 3)),
         nearest=of_sources(f.nearest for f in found),
         relatives=None,
+        more_error=truth - of_sources(one.with_more[0] for one in each),
+        more_scale=of_sources(one.with_more[1] for one in each),
+        n_more=min(one.with_more[2] for one in each),
     )
 
 
@@ -294,7 +321,8 @@ class _Fold:
     """What one fold's left-out models are assessed at.
 
     Errors: of ``n_direct`` random items; of every subtask, and the number of items that they are of, (n_left_out,
-    n_subtasks); of the same procedure with fewer source models, (n_sizes, n_left_out).
+    n_subtasks); of the same procedure with fewer source models, (n_sizes, n_left_out). ``with_more`` is what
+    `further.assess_with_more` says.
     """
 
     found: Assessment
@@ -303,6 +331,7 @@ class _Fold:
     subtask_error: Array
     subtask_left: Array
     on_fewer: Array
+    with_more: tuple[Array, Array, int]
 
 
 def _one_fold(
@@ -313,7 +342,7 @@ def _one_fold(
     shared: dict[Hashable, Any],
     sizes: list[int],
 ) -> _Fold:
-    for_recipe, for_direct, for_fewer = rng.spawn(3)
+    for_recipe, for_direct, for_fewer, for_more = rng.spawn(4)
     source, unseen = (responses.pick(models=side) for side in part)
     keep(source, shared)
     anchors, model = recipe.make_without(unseen.n_models, source, for_recipe)
@@ -328,15 +357,8 @@ def _one_fold(
         fewer[i] = np.abs(said - truth)
     error, n_left = missed(source, unseen, anchors, found.score)
     n_direct = as_dear(unseen.items, anchors.positions) if recipe.by_cost else len(anchors)
-    return _Fold(found, _direct_errors(unseen, n_direct, for_direct), n_direct, error, n_left, fewer)
-
-
-def as_dear(items: Items, at: Array) -> int:
-    """How many items drawn by what they count for cost on average as much as those at positions ``at``."""
-    assert items.cost is not None
-    typical = float(items.cost @ items.weight / items.weight.sum())
-    n = round(float(items.cost[at].sum()) / typical) if typical > 0 else len(at)
-    return int(np.clip(n, 1, (items.weight > 0).sum()))
+    more = assess_with_more(model, anchors, source, unseen, found, for_more)
+    return _Fold(found, direct_errors(unseen, n_direct, for_direct), n_direct, error, n_left, fewer, more)
 
 
 def curve_sizes(n: int) -> list[int]:
@@ -356,27 +378,3 @@ def source_flags(sources: Responses, validation: CrossValidation) -> tuple[str, 
         "no-gain": TOO_LITTLE < validation.direct_mae < validation.mae,
     }
     return tuple(name for name, is_so in found.items() if is_so)
-
-
-def _direct_errors(unseen: Responses, n_anchors: int, rng: np.random.Generator, draws: int = 5) -> Array:
-    """Absolute errors of the mean over random items, several draws, for the left-out models.
-
-    Where items count differently (several benchmarks, subtasks of equal weight) they are drawn by what they count for,
-    and the mean is weighted by the inverse of their chance.
-    """
-    share = unseen.items.weight / unseen.items.weight.sum()
-    if np.ptp(share) <= 1e-12:
-        drawn = [uniform(unseen, n_anchors, draw).positions for draw in rng.spawn(draws)]
-        return np.concatenate([np.abs(_mean_of(unseen, at, share[at]) - unseen.scores()) for at in drawn])
-    errors, n = [], min(n_anchors, int((share > 0).sum()))
-    for draw in rng.spawn(draws):
-        at, chance = systematic(draw.permutation(by_id(unseen.items.ids)), share, n, draw)
-        errors.append(np.abs(_mean_of(unseen, at, share[at] / chance) - unseen.scores()))
-    return np.concatenate(errors)
-
-
-def _mean_of(responses: Responses, items: Array, weight: Array) -> Array:
-    """The weighted mean grade of every model over some items alone, (n_models,); plain where none has a weight."""
-    weight = weight if weight.sum() > 0 else np.ones(len(items))
-    mean: Array = np.clip(responses.grades(items) @ (weight / weight.sum()), 0.0, 1.0)
-    return mean

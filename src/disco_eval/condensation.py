@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import OF_ESTIMATES, CrossValidation, is_alarmed, source_flags
+from .calibration import OF_ESTIMATES, CrossValidation, source_flags
 from .checks import same_grading, same_questions
 from .errors import AlignmentError, ValidationError, check_kind, some
 from .estimates import Estimate, SubtaskEstimate, ranked
+from .further import Taught
 from .joining import without_places
+from .more import top_up
 from .numerics.gp import squared_distances
 from .numerics.intervals import normal_width
 from .numerics.survey import FEWEST
 from .predict import Assessment, ScoreModel, signature
-from .predict.guard import START
 from .predict.subtasks import KNOWN, SubtaskErrors, SubtaskModel, agreeing, eased, informed, left_of, parts_of
 from .recipe import assess
 from .responses import Items, Responses, check_responses
 from .select import Anchors
 from .select.reserve import Reserve
-from .topup import LEVEL, MOST_AHEAD, Told, TopUp
+from .topup import LEVEL, Told, TopUp
 
 if TYPE_CHECKING:
     from .comparison import Comparison
@@ -102,7 +103,7 @@ class Condensation:
         check_kind("int", more=more)
         if not more:
             return self.items
-        return self.items.then(self._reserve(more).items.pick(slice(0, more)))
+        return self.items.then(self.need_reserve(more).items.pick(slice(0, more)))
 
     def estimate(self, answers: Responses, level: float = 0.9, *, more: int = 0) -> list[Estimate]:
         """Estimated full-benchmark score of every model in ``answers``, in their order.
@@ -110,9 +111,9 @@ class Condensation:
         Answers to other items are ignored. ``level`` is the nominal coverage of ``low`` to ``high``: the errors that
         the same procedure made on source models it had not seen.
 
-        With ``more``, the answers hold the first so many items of the reserve too. A model with an alarm of its own is
-        then estimated as by a survey, which does not rest on its being like the sources, with the interval that this
-        design gives; one without by both, weighed by their errors (`_top_up`).
+        With ``more``, the answers hold the first so many items of the reserve too, and the estimate is that of a score
+        model of all these items, with the errors of its own; outside the sources' range, and where anchors may have
+        leaked, it is a survey's, which does not rest on the model's being like the sources (`disco_eval.more`).
 
         Raises AlignmentError where anchors are missing or are other questions; ValidationError for a level outside
         (0, 1), or answers without the probabilities that the signature needs.
@@ -125,7 +126,7 @@ class Condensation:
         flags = [(*own, *self.source_flags) for own in self.own_flags(part, found)]
         surveyed = np.zeros(len(flags), dtype=bool)
         if more:
-            told, flags, surveyed = self._top_up(part, answers, found, told, flags, level, more)
+            told, flags, surveyed = top_up(self, part, self.further(answers, more), found, told, level)
         least, most = self.possible(part, answers, more)
         scores = np.clip(told.score, least, most)
         low, high = np.maximum(scores - told.half, least), np.minimum(scores + told.half, most)
@@ -167,7 +168,7 @@ class Condensation:
 
     def further(self, answers: Responses, more: int) -> Responses:
         """The answers to the first ``more`` items of the reserve, in their order; see `answers`."""
-        items = self._reserve(more).items.pick(slice(0, more))
+        items = self.need_reserve(more).items.pick(slice(0, more))
         missing = np.setdiff1d(items.ids, answers.items.ids)
         if len(missing):
             raise AlignmentError(
@@ -208,7 +209,7 @@ class Condensation:
 
     def top_up(self, more: int) -> TopUp:
         """The design-based estimate from the anchors and the first ``more`` items of the reserve."""
-        return TopUp.fit(self.anchors, self.sources.grades(), self.source_scores, self._reserve(more), more)
+        return TopUp.fit(self.anchors, self.sources.grades(), self.source_scores, self.need_reserve(more), more)
 
     @cached_property
     def source_flags(self) -> tuple[str, ...]:
@@ -245,7 +246,8 @@ class Condensation:
         shared = without_places(self.provenance["responses"])
         return replace(self, provenance={**self.provenance, "responses": shared})
 
-    def _reserve(self, more: int) -> Reserve:
+    def need_reserve(self, more: int) -> Reserve:
+        """The items in reserve, of which ``more`` are wanted; ValidationError where there are not so many."""
         if self.reserve is None:
             raise ValidationError(
                 f"'{self.benchmark}' keeps no items in reserve: fewer than {FEWEST} that count are no anchors, or it "
@@ -254,36 +256,10 @@ class Condensation:
         self.reserve.check(more)
         return self.reserve
 
-    def _top_up(
-        self,
-        part: Responses,
-        answers: Responses,
-        found: Assessment,
-        first: Told,
-        flags: list[tuple[str, ...]],
-        level: float,
-        more: int,
-    ) -> tuple[Told, list[tuple[str, ...]], Array]:
-        """What is told with ``more`` items of the reserve, the flags, and of which models that is a survey's.
-
-        An alarmed model is estimated as by a survey, others by `TopUp.told`: sources that are few, or gain nothing, are
-        no alarm about a model. A flag is added where anchors and further items disagree; anchors that may have leaked
-        stand for themselves, once there are as many further items.
-        """
-        made, grades = self.top_up(more), (part.grades(), self.further(answers, more).grades())
-        ahead = made.ahead(*grades) > MOST_AHEAD
-        own = [tuple(f for f in of_model if f not in self.source_flags) for of_model in flags]
-        flags = [
-            (*of_model, *(("anchors-differ",) if differ else ()), *self.source_flags)
-            for of_model, differ in zip(own, ahead, strict=True)
-        ]
-        overruled = more >= len(self.anchors)  # fewer items do not overrule more
-        odd = np.array([overruled and "odd-answers" in of_model for of_model in own])
-        surveyed = made.surveyed(*grades, odd, ahead, level)
-        alarmed = np.array([is_alarmed(of_model) for of_model in flags])
-        inside, weak = found.outside < -START, bool(self.source_flags)
-        told, by_survey = made.told(first, surveyed, *grades, inside=inside, weak=weak, level=level)
-        return told.but(alarmed, surveyed), flags, by_survey | alarmed
+    @cached_property
+    def taught_by(self) -> dict[int, Taught]:
+        """The score models of the anchors and further items that were made so far, by the number of these."""
+        return {}
 
     @property
     def subtask_mae(self) -> Array:
@@ -330,7 +306,7 @@ class Condensation:
         rest, still = informed(rest, usual, unlike, model.noise, anchors, part.grades(), self.sources.grades())
         unlike, doubtful = unlike * still, np.ones((1, 1))
         if more:
-            taken, further = self._reserve(more).grades[:, :more], self.further(answers, more).grades()
+            taken, further = self.need_reserve(more).grades[:, :more], self.further(answers, more).grades()
             doubt = strangers.doubt + near * (alone.doubt - strangers.doubt) + unlike
             rest, doubtful = informed(rest, usual, doubt, model.noise, own, further, taken)
             rest = np.clip(rest + eased(usual, left_of(anchors), own, taken), 0.0, 1.0)
@@ -375,7 +351,7 @@ class Condensation:
         weight = asked.weight
         if shares is not None and not shares[: len(self.items)].any():  # no anchor counts
             weight = np.where(np.arange(len(asked)) < len(self.items), 0.0, weight)
-        if not total.any() and more and self._reserve(more).whole(len(asked)) is not None:  # of an older format
+        if not total.any() and more and self.need_reserve(more).whole(len(asked)) is not None:  # of an older format
             total = np.array([weight[asked.subtask == name].sum() for name in self.subtask_names])
         return parts_of(asked, self.subtask_names, total, weight)
 

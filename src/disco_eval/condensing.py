@@ -16,6 +16,7 @@ from .calibration import cross_validate
 from .checks import check_subtasks, same_questions
 from .condensation import Condensation
 from .errors import AlignmentError, ValidationError, check_kind, some
+from .further import is_soft
 from .numerics.rng import Seed, generator
 from .predict import Auto, ScoreModel, predictor
 from .predict.subtasks import fit_subtasks
@@ -233,10 +234,11 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
         recipe = replace(recipe, n_anchors=n_anchors)
     if old is None:
         anchors, score_model = recipe.make(responses, final)
-        reserve = draw_reserve(responses, anchors, for_reserve)
+        reserve = draw_reserve(responses, anchors, for_reserve, soft=is_soft(score_model))
     else:
-        anchors, reserve = old.anchors, _reserve_of(old, responses)
+        anchors = old.anchors
         score_model = predictor(recipe.predict, **recipe.predict_options).fit(responses, anchors, final.spawn(2)[1])
+        reserve = _reserve_of(old, responses, is_soft(score_model))
     tell_fold = partial(_tell_fold, run.tell, n_steps)
     curve = affordable if run.curve is None else run.curve
     validation = cross_validate(responses, _of_folds(recipe, score_model), parts, for_fold, shared, tell_fold, curve)
@@ -315,14 +317,14 @@ def _in_rows(responses: Responses) -> Responses:
     return Responses(responses.models, responses.items, np.ascontiguousarray(responses.correct), probs)
 
 
-def _reserve_of(old: Condensation, responses: Responses) -> Reserve | None:
-    """The same items in reserve, with the grades of all source models."""
+def _reserve_of(old: Condensation, responses: Responses, soft: bool) -> Reserve | None:
+    """The same items in reserve, with the answers of all source models."""
     if old.reserve is None:
         return None
     at = responses.items.positions(old.reserve.items.ids)
     items = responses.items.pick(at)
     same_questions(old.reserve.items, items, f"'{old.benchmark}'", called="items in reserve")
-    return replace(old.reserve, items=items, grades=np.ascontiguousarray(responses.grades(at)))
+    return old.reserve.answered_by(responses, at, soft)
 
 
 def _provenance(

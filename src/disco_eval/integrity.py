@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .artifact import ARRAYS, JSON, damaged, load, parse
+from .artifact import ARRAYS, damaged, load, parse
+from .audit import JSON
 from .checks import check_grades, check_probabilities
 from .errors import DiscoError, FormatError
 from .files import drafts, is_url

@@ -35,6 +35,12 @@ def as_written_now(about: dict[str, Any], arrays: dict[str, Array], n: int, k: i
         about = {**about, "validation": {**validation, "trusts_kin": False}}
     if made < 12 and "subtasks.line" in arrays:  # predicted subtasks whole
         arrays["subtasks.total"] = np.zeros(np.atleast_2d(arrays["subtasks.line"]).shape[1])
+    if made < 14:  # learned nothing from further items
+        unknown = np.full(n, np.nan)
+        arrays |= {f"validation.more_{name}": unknown for name in ("error", "scale")}
+        arrays |= {f"relatives.more_{name}": unknown for name in ("error", "scale") if "relatives.error" in arrays}
+        if isinstance(validation := about.get("validation"), dict):
+            about = {**about, "validation": {**validation, "n_more": 0}}
     names, known = about.get("subtasks"), arrays.get("relatives.subtask_error")
     empty = known is not None and known.shape == (n, 0)  # so an early 13 wrote what it had read from older ones
     if (made < 13 or empty) and "relatives.error" in arrays and isinstance(names, list):  # of their subtasks, nothing

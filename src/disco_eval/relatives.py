@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .further import assess_with_more
 from .numerics.intervals import symmetric_quantile
 from .predict.subtasks import missed
 from .recipe import Recipe, assess_unseen
@@ -30,6 +31,7 @@ class Relatives:
     nearest : (n_sources,) distance to the nearest source that the process learned from, small where it is a relative.
     subtask_error, subtask_left : (n_sources, n_subtasks) true minus estimated mean of what the anchors left of every
         subtask, NaN where nothing, and how many items that is; without columns where it is not known (formats 6 to 12).
+    more_error, more_scale : (n_sources,) error and scale with further items, as in `CrossValidation`.
     """
 
     error: Array
@@ -37,10 +39,16 @@ class Relatives:
     nearest: Array
     subtask_error: Array
     subtask_left: Array
+    more_error: Array
+    more_scale: Array
 
-    def quantile(self, level: float) -> float:
-        """The error, in claimed standard errors, that a share ``level`` of these models stays within."""
-        return symmetric_quantile(self.error / np.maximum(self.scale, 1e-9), level)
+    def quantile(self, level: float, more: bool = False) -> float:
+        """The error, in claimed standard errors, that a share ``level`` of these models stays within.
+
+        With ``more`` further items, as many as the folds asked.
+        """
+        error, scale = (self.more_error, self.more_scale) if more else (self.error, self.scale)
+        return symmetric_quantile(error / np.maximum(scale, 1e-9), level)
 
     def likely(self, nearest: Array, away: Array) -> Array:
         """How likely a relative of each model is among the sources, (n_models,), by its distance to the ``nearest``.
@@ -86,5 +94,7 @@ def _one_fold(
     source, unseen = (responses.pick(models=side) for side in part)
     keep(source, shared)
     anchors, model = recipe.make_without(unseen.n_models, source, rng)
-    found = assess_unseen(model, unseen, anchors.positions)
-    return unseen.scores() - found.score, found.scale, found.nearest, *missed(source, unseen, anchors, found.score)
+    found, truth = assess_unseen(model, unseen, anchors.positions), unseen.scores()
+    score, scale, _ = assess_with_more(model, anchors, source, unseen, found, rng.spawn(1)[0])
+    parts = missed(source, unseen, anchors, found.score)
+    return truth - found.score, found.scale, found.nearest, *parts, truth - score, scale

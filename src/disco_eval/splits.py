@@ -207,13 +207,15 @@ def fold_groups(models: Models, n_folds: int, answers: Array | None = None) -> s
     return "answers" if len(names) >= fewest and sizes[sizes > 1].sum() >= LEAST_ALIKE * n else "none"
 
 
-def kin(responses: Responses) -> Array:
-    """Which models are kin, (n_models,) names: as is said of half of them or more, else those that err alike."""
-    models = responses.models
+def kin(models: Models, answers: Array) -> Array:
+    """Which models are kin, (n_models,) names: as is said of half of them or more, else those that err alike.
+
+    ``answers`` (n_models, k) are grades on some items.
+    """
     known, named = models.groups(), (models.family != "") | (models.base != "")
     if 2 * named.sum() >= len(named) and len(np.unique(known)) < len(known):
         return known
-    return alike(models.ids, telling_answers(responses), len(known) // 5)
+    return alike(models.ids, answers, len(known) // 5)
 
 
 def _groups(models: Models, by: str) -> Array:

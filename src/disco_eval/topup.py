@@ -34,6 +34,11 @@ class Told:
         pairs = ((self.score, other.score), (self.half, other.half), (self.typical, other.typical))
         return Told(*(np.where(where, theirs, ours) for ours, theirs in pairs))
 
+    def towards(self, other: Told, share: Array) -> Told:
+        """Moved to ``other`` by a share (n_models,) of the way."""
+        pairs = ((self.score, other.score), (self.half, other.half), (self.typical, other.typical))
+        return Told(*(ours + share * (theirs - ours) for ours, theirs in pairs))
+
 
 @dataclass(frozen=True, eq=False)
 class TopUp:

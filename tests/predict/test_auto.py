@@ -60,7 +60,7 @@ def test_the_order_of_sources_that_hardly_differ_changes_nothing():
     right[:20, 0] = rng.random(20) < 0.3
     r = Responses.from_correct([f"m{i}" for i in range(24)], [f"i{j}" for j in range(60)], right)
     found = [
-        Auto().fit(r.pick(models=order), complete(r, auto(r, 8, rng=0), 4, rng=0), rng=0)._mix
+        Auto().fit(r.pick(models=order), complete(r, auto(r, 8, rng=0), 4, rng=0), rng=0)._processes.mix
         for order in (np.arange(24), rng.permutation(24), np.arange(24)[::-1])
     ]
     assert found[0].tolist() == found[1].tolist() == found[2].tolist()

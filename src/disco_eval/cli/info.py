@@ -36,7 +36,8 @@ def info(
 
     Example: **disco info imagenet.zarr --disagreement imagenet.sums --memory 1GB**
     """
-    from ..artifact import JSON, load
+    from ..artifact import load
+    from ..audit import JSON
     from ..io import open_answers
     from ..resources import limited
 

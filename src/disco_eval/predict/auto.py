@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -11,25 +10,21 @@ import numpy as np
 from ..errors import FormatError, ValidationError
 from ..numerics.ability import AbilityLine, easiness
 from ..numerics.gp import GaussianProcess
-from ..numerics.likeness import with_copies
 from ..numerics.rng import Seed
 from ..numerics.survey import FEWEST, UNSEEN, Survey, left_to_chance
 from ..responses import Responses
-from ..select.anchors import Anchors, by_id
+from ..select.anchors import Anchors
 from ..splits import kin, telling_answers
 from .base import Array, Arrays, Config, check_answers, clip, has_part, named_arrays, need, need_part
 from .guard import GROWTH, LEAST_SD, START, SURE, beyond, older_share, survey_share
 from .memories import Memories
-from .mixture import LEAST_EXCESS, MOST_EXCESS, excess, mixture, shares
-from .signature import signature
+from .mixture import LEAST_EXCESS, MOST_EXCESS
+from .processes import Processes, evenly, views
 
 FEWEST_SOURCES = 8
-MOST_SOURCES = 1000  # that a process learns from: its work grows with their cube, what they add hardly at all
-WIDEST = 20_000  # numbers in a signature, above which the label's probability stands for all choices
 _EDGE = (0.05, 0.95)  # quantiles of the source scores between which a target counts as inside their range
 _LEAST_SPREAD = 1e-6  # of the source scores, that nothing is divided by 0
 _MOST = 1e3  # that a saved number of the guard can be
-_GRADES = 0.3  # weight of the grades beside the probabilities, which are much smaller
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,26 +99,21 @@ class Auto:
             )
         known, scores = source.pick(items=anchors.positions), source.scores()
         rows = evenly(known.models.ids, scores)
-        copies = partial(with_copies, answers=telling_answers(source)[rows], most=len(rows) // 5)
-        akin = kin(source)
-        families = copies(akin[rows])
+        telling = telling_answers(source)
+        akin = kin(source.models, telling)
         self._ids = anchors.ids
         self._soft = known.probs is not None and known.items.label is not None and not self.grades
         self._weights = _in_the_mean(anchors)
-        self._processes = _fit_processes(known, scores, self._soft, self._weights)
-        errors, sds = _stacked([p.left_out(families) for p in self._processes])
-        self._mix = mixture(errors)
-        self._excess: Array | None = excess(self._processes, copies(np.arange(len(rows))))
-        each = shares(self._mix, self._excess, sds)
-        error, sd = (each * errors).sum(axis=0), (each * sds).sum(axis=0)
+        seen = views(known.pick(models=rows), self._soft, self._weights)
+        self._processes = Processes.fit(seen, scores[rows], akin[rows], telling[rows])
         self._line = _fit_line(source, anchors, known.grades(), scores)
         self._survey = _fit_survey(source, anchors, known.grades(), scores)
         self._memories = Memories.fit(known, scores, akin, self._soft, self.guess, self.perfect)
         low, high = np.quantile(scores, _EDGE)
         spread = max(float(scores.std()), _LEAST_SPREAD)
         line_error = scores - self._line.predict(known.grades())
-        inflate = float(np.clip(np.sqrt(np.mean((error / sd) ** 2)), LEAST_EXCESS, MOST_EXCESS))
-        self._facts = np.array([low, high, spread, inflate, float(np.sqrt(np.mean(line_error**2)))])
+        line_sd = float(np.sqrt(np.mean(line_error**2)))
+        self._facts = np.array([low, high, spread, self._processes.inflate, line_sd])
         self._edge: Array | None = np.array([GROWTH, START, SURE])
         return self
 
@@ -139,24 +129,33 @@ class Auto:
                 "give the probabilities of the choices, or condense with --predict-opt grades=true"
             )
         grades = answers.grades()
-        edges = self._facts[:2]
-        spread, inflate, line_sd = self._facts[2:5]
-        views = _views(answers, self._soft, self._weights)
-        process, sd = self._process(views)
+        seen = views(answers, self._soft, self._weights)
+        process, sd = self._processes.predict(seen)
         line = self._line.predict(grades)
-        survey, se = self._surveyed(grades, line, line_sd)
+        survey, se = self._surveyed(grades, line, float(self._facts[4]))
+        nearest = self._processes.each[0].nearest(seen[0][0])
+        leak = self._memories.evidence(answers)
+        return self._weighed(process, sd, line, (survey, se, self._survey is not None), leak, nearest)
+
+    def told_by(self, found: Assessment, process: Array, sd: Array, survey: Array, se: Array) -> Assessment:
+        """The same models by a process and a survey that know more answers, weighed as those of the anchors are."""
+        return self._weighed(process, sd, found.line, (survey, se, True), found.leak, found.nearest)
+
+    def _weighed(
+        self, process: Array, sd: Array, line: Array, surveyed: tuple[Array, Array, bool], leak: Array, nearest: Array
+    ) -> Assessment:
+        """Process and survey (estimate, error, whether it is one) weighed by their errors and where models stand."""
+        survey, se, is_survey = surveyed
+        edges, spread = self._facts[:2], self._facts[2]
         outside = np.maximum(beyond(process, edges, spread), beyond(line, edges, spread))
-        sd = inflate * sd
         if self._sure is not None:  # where sources hardly differ, only the survey sees that a model does
             outside = np.maximum(outside, beyond(survey, edges, spread, self._sure * se))
             sd = np.maximum(sd, LEAST_SD * spread * np.maximum(outside, 0.0))
         weight = self.survey_weight(sd, se, outside)
         score = process + weight * (survey - process)
         scale = np.sqrt(((1 - weight) * sd) ** 2 + (weight * se) ** 2)
-        nearest = self._processes[0].nearest(views[0][0])
-        surveyed = self.guard and self._survey is not None
-        leak = self._memories.evidence(answers)
-        return Assessment(score, scale, process, sd, line, survey, se, outside, leak, nearest, surveyed)
+        guarded = self.guard and is_survey
+        return Assessment(score, scale, process, sd, line, survey, se, outside, leak, nearest, guarded)
 
     @property
     def learned(self) -> Config:
@@ -192,22 +191,25 @@ class Auto:
             return older_share(sd, se, outside, self._facts[5:])
         return survey_share(sd, se, outside, *self._edge[:2])
 
-    def _process(self, views: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-        means, sds = _stacked([p.predict(*view) for p, view in zip(self._processes, views, strict=True)])
-        if self._excess is None:  # formats 1 to 4
-            return self._mix @ means, self._mix @ sds
-        each = shares(self._mix, self._excess, sds)
-        return (each * means).sum(axis=0), (each * sds).sum(axis=0)
+    @property
+    def soft(self) -> bool:
+        """Whether it learned from probabilities beside grades."""
+        return self._soft
+
+    @property
+    def weights(self) -> Array:
+        """What each anchor counts for in the mean answer, (n_anchors,), sum 1."""
+        return self._weights
 
     def config(self) -> Config:
         parts = {"soft": self._soft, "survey": self._survey is not None, "distance": self._edge is not None}
         return {"guard": self.guard, "grades": self.grades, "parts": parts | self._memories.parts()}
 
     def state(self) -> Arrays:
-        arrays = {"facts": self._facts, "mix": self._mix, "weights": self._weights}
-        if self._edge is not None and self._excess is not None:
-            arrays |= {"edge": self._edge, "excess": self._excess}
-        for i, process in enumerate(self._processes):
+        arrays = {"facts": self._facts, "mix": self._processes.mix, "weights": self._weights}
+        if self._edge is not None and self._processes.excess is not None:
+            arrays |= {"edge": self._edge, "excess": self._processes.excess}
+        for i, process in enumerate(self._processes.each):
             arrays |= named_arrays(f"process{i}", process)
         arrays |= named_arrays("line", self._line) | self._memories.state()
         return arrays if self._survey is None else arrays | named_arrays("survey", self._survey)
@@ -226,11 +228,9 @@ class Auto:
         model._edge = need(state, "edge", (2 if len(state.get("edge", ())) == 2 else 3,)) if distance else None
         model._soft = has_part(parts, "soft")
         n = 3 if model._soft else 1
-        model._mix = need(state, "mix", (n,))
-        model._excess = need(state, "excess", (n,)) if distance else None
-        model._processes = [
-            GaussianProcess(**need_part(state, f"process{i}", GaussianProcess.shapes())) for i in range(n)
-        ]
+        mix, excess = need(state, "mix", (n,)), need(state, "excess", (n,)) if distance else None
+        each = [GaussianProcess(**need_part(state, f"process{i}", GaussianProcess.shapes())) for i in range(n)]
+        model._processes = Processes(each, mix, excess, float(model._facts[3]))
         model._line = AbilityLine(**need_part(state, "line", {"easiness": (len(ids),), "curve": (None,), "line": (2,)}))
         model._memories = Memories.restore(parts, state, n_anchors, guesses=distance, doubts=weighted)
         surveyed = has_part(parts, "survey")
@@ -242,17 +242,18 @@ class Auto:
 
     def _mismatch(self, n_anchors: int) -> str:
         """What does not fit together in restored arrays; empty if all does."""
-        for p in self._processes:
+        for p in self._processes.each:
             n, width = p.X.shape
             if not (len(p.alpha) == len(p.accuracy) == n and p.inverse.shape == (n, n) and len(p.centre) == width):
                 return "the arrays of a process differ in length"
         if self._edge is not None and not (self._edge.min() >= 0 and self._edge.max() <= _MOST):
             return "the numbers of the edge are out of bounds"
-        if self._excess is not None and not ((self._excess >= LEAST_EXCESS) & (self._excess <= MOST_EXCESS)).all():
+        mix, excess = self._processes.mix, self._processes.excess
+        if excess is not None and not ((excess >= LEAST_EXCESS) & (excess <= MOST_EXCESS)).all():
             return "the processes' errors are out of bounds"
         if self._weights.min() < 0 or abs(self._weights.sum() - 1) > 1e-6:
             return "the weights of the anchors are no shares"
-        if self._mix.min() < 0 or not 0.5 < self._mix.sum() < 2:
+        if mix.min() < 0 or not 0.5 < mix.sum() < 2:
             return "the shares of the processes are no shares"
         if not _LEAST_SPREAD <= self._facts[2] <= 1:
             return "the spread of the source scores is out of bounds"
@@ -271,24 +272,6 @@ class Auto:
         return "" if inside else "the survey asks for anchors that do not exist"
 
 
-def _views(answers: Responses, soft: bool, weights: Array) -> list[tuple[Array, Array]]:
-    """(signature, mean answer) of every model as each process sees it; ``weights`` (n_anchors,) are those of the mean.
-
-    Square roots make distances those between distributions (Hellinger) instead of those of the largest numbers.
-    """
-    grades = answers.grades()
-    if not soft:
-        return [(grades, _mean(grades, weights))]
-    label = answers.label_probs()
-    parts = [np.sqrt(label)]
-    if answers.items.n_choices.sum() <= WIDEST:
-        parts.append(np.sqrt(signature(answers, ("probs",))))
-    X = np.concatenate(parts, axis=1)
-    beside = np.concatenate([X, np.sqrt(_GRADES) * grades], axis=1)
-    known = _mean(grades, weights)
-    return [(X, _mean(label, weights)), (beside, known), (grades, known)]
-
-
 def _in_the_mean(anchors: Anchors) -> Array:
     """What each anchor counts for in the mean answer, (n_anchors,), sum 1.
 
@@ -301,33 +284,6 @@ def _in_the_mean(anchors: Anchors) -> Array:
     drawn = anchors.weights / anchors.weights[~chosen].sum() * (1 - chosen.sum() / n)
     counts = np.where(chosen, np.maximum(anchors.weights, 1 / n), drawn)
     return np.asarray(counts / counts.sum())
-
-
-def _mean(answers: Array, weights: Array) -> Array:
-    """Weighted mean of every row, (n_models,): the same to the last bit whatever the layout and the other rows."""
-    return np.asarray((np.ascontiguousarray(answers) * weights).sum(axis=1))
-
-
-def _stacked(both: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    return np.array([first for first, _ in both]), np.array([second for _, second in both])
-
-
-def _fit_processes(known: Responses, scores: Array, soft: bool, weights: Array) -> list[GaussianProcess]:
-    rows = evenly(known.models.ids, scores)
-    views = _views(known.pick(models=rows), soft, weights)
-    return [GaussianProcess.fit(X, mean, scores[rows]) for X, mean in views]
-
-
-def evenly(ids: Array, scores: Array) -> Array:
-    """Positions of the source models that processes learn from: all, or `MOST_SOURCES` at even steps of their rank.
-
-    In the order of their names: where hardly any model differs, last bits make another process.
-    """
-    if len(scores) <= MOST_SOURCES:
-        return by_id(ids)
-    order = np.lexsort((ids, scores))
-    taken = order[np.linspace(0, len(order) - 1, MOST_SOURCES).round().astype(np.int64)]
-    return np.asarray(taken[by_id(ids[taken])])
 
 
 def _fit_line(source: Responses, anchors: Anchors, grades: Array, scores: Array) -> AbilityLine:

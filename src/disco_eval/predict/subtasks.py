@@ -14,8 +14,8 @@ from ..numerics.gp import squared_distances
 from ..numerics.intervals import symmetric_quantile
 from ..responses import Items, Responses
 from ..select import Anchors
-from .auto import evenly
 from .base import need
+from .processes import evenly
 
 Array = NDArray[Any]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..artifact import JSON as CONDENSATION
 from ..artifact import load
+from ..audit import JSON as CONDENSATION
 from ..errors import DiscoError, FormatError
 from ..estimates import Rank
 from ..harness.watch import TABLE as CHECKPOINTS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,8 @@ class Reserve:
     shares : (n_anchors + k,) what part of the benchmark's weight each anchor and each of these items carries.
     grades : (n_sources, k) the source models' grades on them.
     n_items : how many items count towards the benchmark's score.
+    label_probs : (n_sources, k) float32, the probabilities that the source models give to the right choices; None
+        where the score model learns from grades alone, and in formats 1 to 13.
     """
 
     items: Items
@@ -42,9 +44,16 @@ class Reserve:
     shares: Array
     grades: Array
     n_items: int
+    label_probs: Array | None = None
 
     def __repr__(self) -> str:
         return f"Reserve({self.items!r})"
+
+    def answered_by(self, sources: Responses, at: Array, soft: bool) -> Reserve:
+        """The same with the answers of these source models to the items, which are at positions ``at`` of theirs."""
+        grades = np.ascontiguousarray(sources.grades(at))  # as they are when loaded
+        label = np.ascontiguousarray(sources.pick(items=at).label_probs(), dtype=np.float32) if soft else None
+        return replace(self, items=sources.items.pick(at), grades=grades, label_probs=label)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -64,8 +73,13 @@ class Reserve:
             )
 
 
-def draw_reserve(responses: Responses, anchors: Anchors, rng: Seed = None, *, times: int = TIMES) -> Reserve | None:
-    """Draw ``times`` as many items as there are anchors from the others; None where fewer than 4 are left."""
+def draw_reserve(
+    responses: Responses, anchors: Anchors, rng: Seed = None, *, times: int = TIMES, soft: bool = False
+) -> Reserve | None:
+    """Draw ``times`` as many items as there are anchors from the others; None where fewer than 4 are left.
+
+    ``soft`` where the score model learns from probabilities, so that those of the right choices are kept too.
+    """
     for_order, for_draw, for_turn = generator(rng).spawn(3)
     share = responses.items.weight / responses.items.weight.sum()
     size = share.copy()
@@ -80,5 +94,5 @@ def draw_reserve(responses: Responses, anchors: Anchors, rng: Seed = None, *, ti
     turn = along[np.argsort((np.arange(k) * _GOLDEN + for_turn.random()) % 1, kind="stable")]
     at, chance = at[turn], chance[turn]
     shares = np.concatenate([share[anchors.positions], share[at]])
-    grades = np.ascontiguousarray(responses.grades(at))  # as they are when loaded
-    return Reserve(responses.items.pick(at), chance, shares, grades, int((share > 0).sum()))
+    drawn = Reserve(responses.items.pick(at), chance, shares, np.zeros((0, k)), int((share > 0).sum()))
+    return drawn.answered_by(responses, at, soft)

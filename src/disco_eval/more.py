@@ -1,0 +1,73 @@
+"""Estimates of models that answered items of the reserve beside the anchors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .calibration import SUSPECT, is_alarmed
+from .further import Taught, is_soft, is_taught
+from .predict import Assessment, Auto
+from .predict.guard import START
+from .responses import Responses
+from .topup import LEVEL, MOST_AHEAD, Told
+
+if TYPE_CHECKING:
+    from .condensation import Condensation
+
+Array = NDArray[Any]
+Flags = list[tuple[str, ...]]
+
+_NARROWER = 1 - 1e-6  # times an interval, so that equal ones are equal
+
+
+def top_up(
+    c: Condensation, part: Responses, further: Responses, found: Assessment, first: Told, level: float
+) -> tuple[Told, Flags, Array]:
+    """What is told of models that answered ``further`` items, their flags, and of which it is a survey's alone.
+
+    ``part`` are their answers to the anchors, ``found`` and ``first`` what these say.
+
+    What source models teach of all items together (`further.Taught`); or, of another score model or a file that
+    knows no errors of it, the first estimate and the survey of the further items (`TopUp.told`), of an alarmed
+    model the survey. Always the survey where all items are answered, where anchors may have leaked or are ahead of the
+    further items, or the sources are of one kind; where they are weak, if its interval is narrower. Anchors that
+    may have leaked stand for themselves, once there are as many further items. As far as sources differ by too little
+    for answers to tell that a model is unlike them (a benchmark near floor or ceiling), the second counts in any case.
+    """
+    more = further.n_items
+    taught = _taught(c, more)
+    made = c.top_up(more) if taught is None else taught.survey
+    grades = (part.grades(), further.grades())
+    ahead = made.ahead(*grades) > MOST_AHEAD
+    found = found if taught is None else taught.assess(found, part, further)
+    own = [(*f, *(("anchors-differ",) if d else ())) for f, d in zip(c.own_flags(part, found), ahead, strict=True)]
+    flags = [(*of_model, *c.source_flags) for of_model in own]
+    overruled = more >= len(c.anchors)  # fewer items do not overrule more
+    odd = np.array([overruled and "odd-answers" in of_model for of_model in own])
+    surveyed, weak = made.surveyed(*grades, odd, ahead, level), bool(c.source_flags)
+    inside, alarmed = found.outside < -START, np.array([is_alarmed(of_model) for of_model in flags])
+    told, by_survey = made.told(first, surveyed, *grades, inside=inside, weak=weak, level=level)
+    told, by_survey = told.but(alarmed, surveyed), by_survey | alarmed
+    if taught is None:
+        return told, flags, by_survey
+    share = c.validation.share_of_folds(more, len(c.anchors))
+    halves = (c.validation.half_widths(found, each, share) for each in (level, LEVEL))
+    doubt = c.validation.unseen(found)
+    told = Told(np.clip(found.score, 0.0, 1.0), *halves).towards(told, doubt)
+    alone = np.array([made.whole is not None or bool(SUSPECT & set(of_model)) for of_model in flags])
+    alone |= weak & (surveyed.typical < _NARROWER * told.typical)
+    return told.but(alone, surveyed), flags, alone
+
+
+def _taught(c: Condensation, more: int) -> Taught | None:
+    """The score model of the anchors and so many further items; None where none can be, or its errors are not known."""
+    reserve, model = c.need_reserve(more), c.score_model
+    known = c.validation.n_more and not (is_soft(model) and reserve.label_probs is None)
+    if not (isinstance(model, Auto) and is_taught(model) and known):
+        return None
+    if more not in c.taught_by:
+        c.taught_by[more] = Taught.fit(model, c.anchors, c.sources, c.source_scores, reserve, more)
+    return c.taught_by[more]
