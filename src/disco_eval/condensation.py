@@ -14,13 +14,13 @@ from .calibration import OF_ESTIMATES, CrossValidation, source_flags
 from .checks import same_grading, same_questions
 from .errors import AlignmentError, ValidationError, check_kind, some
 from .estimates import Estimate, SubtaskEstimate, ranked
-from .further import Taught
+from .further import Taught, is_soft, is_taught
 from .joining import without_places
 from .more import top_up
 from .numerics.gp import squared_distances
 from .numerics.intervals import normal_width
 from .numerics.survey import FEWEST
-from .predict import Assessment, ScoreModel, signature
+from .predict import Assessment, Auto, ScoreModel, signature
 from .predict.subtasks import KNOWN, SubtaskErrors, SubtaskModel, agreeing, eased, informed, left_of, parts_of
 from .recipe import assess
 from .responses import Items, Responses, check_responses
@@ -256,9 +256,21 @@ class Condensation:
         self.reserve.check(more)
         return self.reserve
 
+    def taught(self, more: int) -> Taught | None:
+        """The score model of the anchors and the first ``more`` items of the reserve.
+
+        None for another score model than ours, and where its errors were not measured (formats 1 to 13).
+        """
+        reserve, model = self.need_reserve(more), self.score_model
+        known = self.validation.n_more and not (is_soft(model) and reserve.label_probs is None)
+        if not (isinstance(model, Auto) and is_taught(model) and known):
+            return None
+        if more not in self._taught:
+            self._taught[more] = Taught.fit(model, self.anchors, self.sources, self.source_scores, reserve, more)
+        return self._taught[more]
+
     @cached_property
-    def taught_by(self) -> dict[int, Taught]:
-        """The score models of the anchors and further items that were made so far, by the number of these."""
+    def _taught(self) -> dict[int, Taught]:
         return {}
 
     @property

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .calibration import SUSPECT, is_alarmed
-from .further import Taught, is_soft, is_taught
-from .predict import Assessment, Auto
+from .predict import Assessment
 from .predict.guard import START
 from .responses import Responses
 from .topup import LEVEL, MOST_AHEAD, Told
@@ -38,7 +37,7 @@ def top_up(
     for answers to tell that a model is unlike them (a benchmark near floor or ceiling), the second counts in any case.
     """
     more = further.n_items
-    taught = _taught(c, more)
+    taught = c.taught(more)
     made = c.top_up(more) if taught is None else taught.survey
     grades = (part.grades(), further.grades())
     ahead = made.ahead(*grades) > MOST_AHEAD
@@ -60,14 +59,3 @@ def top_up(
     alone = np.array([made.whole is not None or bool(SUSPECT & set(of_model)) for of_model in flags])
     alone |= weak & (surveyed.typical < _NARROWER * told.typical)
     return told.but(alone, surveyed), flags, alone
-
-
-def _taught(c: Condensation, more: int) -> Taught | None:
-    """The score model of the anchors and so many further items; None where none can be, or its errors are not known."""
-    reserve, model = c.need_reserve(more), c.score_model
-    known = c.validation.n_more and not (is_soft(model) and reserve.label_probs is None)
-    if not (isinstance(model, Auto) and is_taught(model) and known):
-        return None
-    if more not in c.taught_by:
-        c.taught_by[more] = Taught.fit(model, c.anchors, c.sources, c.source_scores, reserve, more)
-    return c.taught_by[more]

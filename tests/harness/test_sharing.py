@@ -145,7 +145,10 @@ def test_exports_say_what_the_interval_and_the_number_of_items_rest_on():
     assert (
         exported(small, flags=("outside-range",)) == exported(small, flags=("odd-answers", "outside-range")) == survey
     )
-    assert exported(small, 10) == f"{own}, and standard error of 10 further items {rest}"
+    assert exported(small, 10) == f"{own}, with further items too, widened where they tell little of the model"
+    older = replace(small, validation=replace(small.validation, n_more=0))
+    assert exported(older, 10) == f"{own}, and standard error of 10 further items {rest}"
+    assert exported(small, 10, ("outside-range",), surveyed=False) == exported(small, 10, surveyed=True)
     assert exported(small, 10, surveyed=True) == f"{survey} and of 10 further items as one of what the anchors left"
     outside = exported(small, 10, ("outside-range",))
     assert outside == f"{survey} and of 10 further items as one of what the anchors left"

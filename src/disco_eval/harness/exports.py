@@ -146,14 +146,19 @@ def _method(c: Condensation, e: Estimate) -> str:
 
 
 def _of_more(c: Condensation, e: Estimate) -> str:
-    """What an interval rests on where further items were answered."""
+    """What an interval rests on where further items were answered; see `disco_eval.more`."""
+    together = f"{_SAMPLED} and of {e.more} further items as one of what the anchors left"
+    if c.taught(e.more) is not None and not e.surveyed:
+        if "outside-range" in e.flags:
+            return together
+        return f"{_LEFT_OUT}, with further items too, widened where they tell little of the model"
     if not e.surveyed:
         return f"{_LEFT_OUT}, and standard error of {e.more} further items as a random sample of what the anchors left"
     suspect = "anchors-differ" in e.flags or ("odd-answers" in e.flags and e.more >= len(c.anchors))
     if suspect or c.top_up(e.more).first is None:
         error = f"standard error of {e.more} further items as a random sample of what the anchors left"
         return f"{error}, and what the anchors would change" if "anchors-differ" in e.flags else error
-    return f"{_SAMPLED} and of {e.more} further items as one of what the anchors left"
+    return together
 
 
 def _n_items(c: Condensation, e: Estimate) -> int:
