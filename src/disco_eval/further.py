@@ -51,7 +51,7 @@ class Taught:
         some = known.pick(models=rows)
         seen = views(some, model.soft, weights, (grades[rows], None if label is None else label[rows]))
         answers = np.concatenate([known.grades(), grades], axis=1)[rows]
-        processes = Processes.fit(seen, scores[rows], kin(some.models, answers), answers)
+        processes = Processes.fit(seen, scores[rows], kin(some.models, answers), answers, model.processes)
         return cls(model, processes, weights, survey)
 
     def assess(self, found: Assessment, answers: Responses, further: Responses) -> Assessment:

@@ -74,3 +74,17 @@ def test_too_few_rows_are_refused():
     X, accuracy, y = data(20)
     with pytest.raises(ValueError, match="4 or more"):
         GaussianProcess.fit(X[:3], accuracy[:3], y[:3])
+
+
+def test_a_process_like_another_has_its_kernel_and_learns_the_noise():
+    X, accuracy, y = data()
+    full = GaussianProcess.fit(X, accuracy, y)
+    same = GaussianProcess.fit(X, accuracy, y, full)
+    np.testing.assert_allclose(same.kernel, full.kernel, rtol=1e-6)
+    np.testing.assert_allclose(same.predict(X, accuracy), full.predict(X, accuracy), rtol=1e-6)
+    noisy = GaussianProcess.fit(X, accuracy, y + 0.3 * np.random.default_rng(1).normal(size=len(y)), full)
+    assert noisy.kernel[0] == full.kernel[0]
+    assert noisy.kernel[1] == pytest.approx(full.kernel[1], rel=1e-6)
+    assert noisy.kernel[2] > full.kernel[2]
+    far = GaussianProcess.fit(np.sqrt(3) * X + 5, accuracy, y, full)  # lengths are counted in distances
+    np.testing.assert_allclose(far.kernel, full.kernel, rtol=1e-5)

@@ -12,6 +12,7 @@ Array = NDArray[Any]
 
 MIXTURES = (0.0, 0.3, 0.7, 1.0)  # share of the linear kernel
 LENGTHS = (0.5, 1.0, 3.0)  # of the radial kernel, in medians of the squared distance
+SHAPES = tuple((mixture, length) for mixture in MIXTURES for length in (LENGTHS if mixture < 1 else (1.0,)))
 NOISES = np.logspace(-4, 1.5, 23)  # in mean eigenvalues of the kernel
 _LEAST_NOISE = 1e-8  # of a kernel scaled to 1
 
@@ -47,8 +48,13 @@ class GaussianProcess:
     inverse: Array
 
     @classmethod
-    def fit(cls, signatures: Array, accuracy: Array, scores: Array) -> GaussianProcess:
+    def fit(
+        cls, signatures: Array, accuracy: Array, scores: Array, like: GaussianProcess | None = None
+    ) -> GaussianProcess:
         """Learn from ``signatures`` (n, p), ``accuracy`` (n,) on the anchors and ``scores`` (n,), n at least 4.
+
+        With the mixture and the length, in median distances, of another process ``like`` it only the noise is learned,
+        which takes a tenth of the work.
 
         Raises ValueError for fewer than 4 rows, or lengths that differ.
         """
@@ -61,9 +67,11 @@ class GaussianProcess:
         y = (scores - basis[1, 0]) / basis[1, 1]
         wide = X.astype(np.float64)
         linear, distance = wide @ wide.T, squared_distances(wide, wide)
-        apart = distance[distance > 1e-9]
-        median = float(np.median(apart)) if len(apart) else 1.0
-        kernel = _most_likely(linear, distance, median, Z, y)
+        median, shapes = _median(distance), SHAPES
+        if like is not None:
+            known = like.X.astype(np.float64)
+            shapes = ((float(like.kernel[0]), float(like.kernel[1]) / _median(squared_distances(known, known))),)
+        kernel = _most_likely(linear, distance, median, Z, y, shapes)
         noise = max(float(kernel[2]), _LEAST_NOISE)  # identical models leave a kernel that has no inverse of its own
         inverse = np.linalg.inv(_mix(linear, distance, kernel) + noise * np.eye(n))
         ZK = Z.T @ inverse
@@ -155,8 +163,16 @@ def _mix(linear: Array, distance: Array, kernel: Array) -> Array:
     return radial if mixture == 0.0 else mixture * linear + radial
 
 
-def _most_likely(linear: Array, distance: Array, median: float, Z: Array, y: Array) -> Array:
-    """Mixture, length, noise and variance of the largest restricted likelihood, (4,).
+def _median(distance: Array) -> float:
+    """Median squared distance between models that are not the same; 1 where all are."""
+    apart = distance[distance > 1e-9]
+    return float(np.median(apart)) if len(apart) else 1.0
+
+
+def _most_likely(
+    linear: Array, distance: Array, median: float, Z: Array, y: Array, shapes: tuple[tuple[float, float], ...]
+) -> Array:
+    """Mixture, length, noise and variance of the largest restricted likelihood, (4,), among ``shapes``.
 
     Seen from outside the span of Z, the noisy covariance is diagonal in the kernel's eigenvectors, so one
     decomposition serves all noises.
@@ -164,18 +180,17 @@ def _most_likely(linear: Array, distance: Array, median: float, Z: Array, y: Arr
     rank = int(np.linalg.matrix_rank(Z))
     outside = np.linalg.qr(Z, mode="complete")[0][:, rank:]
     best, found = -np.inf, np.zeros(4)
-    for mixture in MIXTURES:
-        for length in LENGTHS if mixture < 1 else (1.0,):
-            kernel = np.array([mixture, length * median, 0.0, 0.0])
-            value, vector = np.linalg.eigh(outside.T @ _mix(linear, distance, kernel) @ outside)
-            value = np.maximum(value, 0.0)
-            mean = max(float(value.mean()), 1e-12)
-            square = (vector.T @ (outside.T @ y)) ** 2
-            total = value[:, None] + NOISES * mean
-            variance = np.maximum((square[:, None] / total).mean(axis=0), 1e-300)
-            likelihood = -0.5 * (np.log(total).sum(axis=0) + len(value) * np.log(variance))
-            at = int(np.argmax(likelihood))
-            if likelihood[at] > best:
-                best = float(likelihood[at])
-                found = np.array([mixture, length * median, NOISES[at] * mean, variance[at]])
+    for mixture, length in shapes:
+        kernel = np.array([mixture, length * median, 0.0, 0.0])
+        value, vector = np.linalg.eigh(outside.T @ _mix(linear, distance, kernel) @ outside)
+        value = np.maximum(value, 0.0)
+        mean = max(float(value.mean()), 1e-12)
+        square = (vector.T @ (outside.T @ y)) ** 2
+        total = value[:, None] + NOISES * mean
+        variance = np.maximum((square[:, None] / total).mean(axis=0), 1e-300)
+        likelihood = -0.5 * (np.log(total).sum(axis=0) + len(value) * np.log(variance))
+        at = int(np.argmax(likelihood))
+        if likelihood[at] > best:
+            best = float(likelihood[at])
+            found = np.array([mixture, length * median, NOISES[at] * mean, variance[at]])
     return found

@@ -197,6 +197,11 @@ class Auto:
         return self._soft
 
     @property
+    def processes(self) -> Processes:
+        """What it learned from the source models' answers to the anchors."""
+        return self._processes
+
+    @property
     def weights(self) -> Array:
         """What each anchor counts for in the mean answer, (n_anchors,), sum 1."""
         return self._weights

@@ -41,9 +41,15 @@ class Processes:
     inflate: float
 
     @classmethod
-    def fit(cls, seen: list[View], scores: Array, akin: Array, answers: Array) -> Processes:
-        """From source models' views and ``scores`` (n,); ``akin`` (n,) names kin, ``answers`` (n, k) tell copies."""
-        each = [GaussianProcess.fit(X, mean, scores) for X, mean in seen]
+    def fit(
+        cls, seen: list[View], scores: Array, akin: Array, answers: Array, like: Processes | None = None
+    ) -> Processes:
+        """From source models' views and ``scores`` (n,); ``akin`` (n,) names kin, ``answers`` (n, k) tell copies.
+
+        With kernels of the shapes that others have, ``like`` these.
+        """
+        shaped = [None] * len(seen) if like is None else like.each
+        each = [GaussianProcess.fit(X, mean, scores, one) for (X, mean), one in zip(seen, shaped, strict=True)]
         copies = partial(with_copies, answers=answers, most=len(scores) // 5)
         errors, sds = _stacked([p.left_out(copies(akin)) for p in each])
         mix, more = mixture(errors), excess(each, copies(np.arange(len(scores))))
