@@ -297,6 +297,13 @@ def test_probabilities_of_further_items_are_learned_from_too(small):
     assert [e.score for e in now] != [e.score for e in then]
 
 
+def test_answers_to_further_items_need_no_labels_of_their_own(small):
+    r = population(40, 200)
+    unlabelled = Items(r.items.ids, n_choices=r.items.n_choices, digest=r.items.digest)
+    given = Responses(r.models, unlabelled, r.correct, r.probs)
+    assert small.estimate(given, more=20) == small.estimate(r, more=20)
+
+
 @pytest.mark.parametrize("option", [{"predict": "ridge"}, {"predict": "gp"}])
 def test_other_score_models_learn_nothing_from_further_items(option):
     c = condense(population(40, 200, graded=True), 20, rng=0, curve=False, **option)

@@ -175,9 +175,10 @@ class Condensation:
                 f"no answer for {len(missing)} of the {more} more items of '{self.benchmark}': {some(missing)}. "
                 f"Evaluate the models on all that 'disco anchors DIR --more {more}' lists."
             )
-        found = answers.align(items.ids)
-        same_questions(items, found.items, f"'{self.benchmark}'")
-        return found
+        found, soft = answers.align(items.ids), self.need_reserve(more).label_probs is not None
+        probs = found.probs if soft else None
+        same_questions(items, found.items, f"'{self.benchmark}'", with_choices=probs is not None)
+        return Responses(found.models, items, found.correct, probs)
 
     def leaves_nothing(self, more: int = 0) -> bool:
         """Whether the anchors and the first ``more`` items of the reserve are all that count: nothing is estimated."""

@@ -43,8 +43,8 @@ def estimate(
 ) -> None:
     """Estimate models' scores on the whole benchmark from their answers on the anchors.
 
-    Answers to other items are ignored. Where a model is alarmed, --more 100 takes 100 more items into account, which
-    'disco anchors DIR --more 100' lists: an estimate that holds for models unlike the sources.
+    Answers to other items are ignored. --more 100 takes 100 more items into account, which 'disco anchors DIR --more 100'
+    lists: closer estimates, and of a model that is alarmed one that holds though it is unlike the sources.
 
     Example: **disco estimate mmlu-100 answers.csv --level 0.95**
     """
