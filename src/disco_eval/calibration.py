@@ -59,7 +59,6 @@ FLAGS = {
 
 OF_ESTIMATES = ("outside-range", "lines-disagree")  # nothing where all items are answered: none is estimated
 OF_SOURCES = ("few-sources", "alike-sources", "no-gain")  # not about one model: every estimate carries them
-SUSPECT = {"odd-answers", "anchors-differ", "alike-sources"}  # where not even all answers say what sources teach
 WEAK = ("few-sources", "no-gain")  # of these, those which say how much the sources teach, not of whom
 
 

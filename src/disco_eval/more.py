@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import SUSPECT, is_alarmed
+from .calibration import is_alarmed
 from .predict import Assessment
 from .predict.guard import START
 from .responses import Responses
@@ -33,20 +33,22 @@ def top_up(
     knows no errors of it, the first estimate and the survey of the further items (`TopUp.told`), of an alarmed
     model the survey. Always the survey where all items are answered, where anchors may have leaked or are ahead of the
     further items, or the sources are of one kind; where they are weak, if its interval is narrower. Anchors that
-    may have leaked stand for themselves, once there are as many further items. As far as sources differ by too little
-    for answers to tell that a model is unlike them (a benchmark near floor or ceiling), the second counts in any case.
+    may have leaked stand for themselves, once there are as many further items; but where these say no lower a score,
+    nothing that leaked has made it higher, and such a model is told as any other. As far as sources differ by too
+    little for answers to tell that a model is unlike them (a benchmark near floor or ceiling), the second counts in any
+    case.
     """
     more = further.n_items
     taught = c.taught(more)
     made = c.top_up(more) if taught is None else taught.survey
     grades = (part.grades(), further.grades())
-    ahead = made.ahead(*grades) > MOST_AHEAD
+    lead = made.ahead(*grades)  # of the anchors; 0 where there are fewer further items, which do not overrule more
     found = found if taught is None else taught.assess(found, part, further)
+    ahead, overruled = lead > MOST_AHEAD, more >= len(c.anchors)
     own = [(*f, *(("anchors-differ",) if d else ())) for f, d in zip(c.own_flags(part, found), ahead, strict=True)]
     flags = [(*of_model, *c.source_flags) for of_model in own]
-    overruled = more >= len(c.anchors)  # fewer items do not overrule more
-    odd = np.array([overruled and "odd-answers" in of_model for of_model in own])
-    surveyed, weak = made.surveyed(*grades, odd, ahead, level), bool(c.source_flags)
+    odd = np.array(["odd-answers" in of_model for of_model in own]) & ((lead > 0) | (not overruled))
+    surveyed, weak = made.surveyed(*grades, odd & overruled, ahead, level), bool(c.source_flags)
     inside, alarmed = found.outside < -START, np.array([is_alarmed(of_model) for of_model in flags])
     told, by_survey = made.told(first, surveyed, *grades, inside=inside, weak=weak, level=level)
     told, by_survey = told.but(alarmed, surveyed), by_survey | alarmed
@@ -56,6 +58,6 @@ def top_up(
     halves = (c.validation.half_widths(found, each, share) for each in (level, LEVEL))
     doubt = c.validation.unseen(found)
     told = Told(np.clip(found.score, 0.0, 1.0), *halves).towards(told, doubt)
-    alone = np.array([made.whole is not None or bool(SUSPECT & set(of_model)) for of_model in flags])
+    alone = odd | ahead | (made.whole is not None) | ("alike-sources" in c.source_flags)
     alone |= weak & (surveyed.typical < _NARROWER * told.typical)
     return told.but(alone, surveyed), flags, alone

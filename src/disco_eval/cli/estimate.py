@@ -43,7 +43,7 @@ def estimate(
 ) -> None:
     """Estimate models' scores on the whole benchmark from their answers on the anchors.
 
-    Answers to other items are ignored. --more 100 takes 100 more items into account, which 'disco anchors DIR --more 100'
+    Answers to other items are ignored. --more 100 takes 100 more into account, which 'disco anchors DIR --more 100'
     lists: closer estimates, and of a model that is alarmed one that holds though it is unlike the sources.
 
     Example: **disco estimate mmlu-100 answers.csv --level 0.95**
