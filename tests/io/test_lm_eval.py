@@ -90,6 +90,7 @@ def test_tasks_may_have_metrics_of_their_own(tmp_path):
     for metric, right in (
         ("arc_*=acc_norm", ["arc_easy", "arc_hard"]),
         ("arc_hard=acc;arc_*=acc_norm;acc", ["arc_easy"]),
+        ("acc;arc_*=acc_norm", ["arc_easy", "arc_hard"]),  # what is for a task goes before what is for all
         ("arc_hard=acc;acc_norm", ["arc_easy", "other", "whole_anchors"]),
         ("whole=acc_norm", ["whole_anchors"]),  # a folder of tasks with the anchors alone
     ):
@@ -111,6 +112,8 @@ def test_tasks_may_have_metrics_of_their_own(tmp_path):
     assert open_responses(tmp_path / "s.zarr").n_models == 3
     line = refused(*ask, "--metric", "arc=acc_norm", cwd=tmp_path)
     assert "no task is called as in 'arc=acc_norm'; there are arc_easy, arc_hard, other" in line
+    line = refused(*ask, "--metric", "acc", "--metric", "*=acc_norm", cwd=tmp_path)
+    assert "--metric 'acc' decides no task: others are given for all of arc_easy, arc_hard, other" in line
 
 
 def test_generated_answers_are_grades(tmp_path):

@@ -245,3 +245,50 @@ def test_models_that_answered_other_items_are_refused(tmp_path):
     line = refused("import", "helm", "a", "b", "--out", "x.zarr", cwd=tmp_path)
     assert "'org/n' has no answers to 1 items, such as arc:challenge/id1" in line
     assert not (tmp_path / "x.zarr").exists()
+
+
+def lighteval(folder, model, *metrics, task="arc"):
+    """One model's rows, whose grade is another by every metric."""
+    where = folder / "details" / "org" / model / "2026-01-01"
+    where.mkdir(parents=True)
+    doc = {"query": "Q", "choices": ["a", "b"], "gold_index": [0]}
+    grades = {"acc": 0.0, "acc_norm": 1.0}
+    rows = [
+        {"doc": {**doc, "id": str(i)}, "model_response": {"logprobs": [-2.0, -1.0]},
+         "metric": {m: grades[m] for m in metrics}} for i in range(3)
+    ]  # fmt: skip
+    pl.DataFrame(rows).write_parquet(where / f"details_lighteval|{task}|0_2026-01-01.parquet")
+
+
+def test_what_decided_a_task_is_kept_and_not_mixed(tmp_path):
+    lighteval(tmp_path / "runs", "a", "acc_norm")
+    lighteval(tmp_path / "runs", "b", "acc", "acc_norm")
+    graded = [r.provenance["graded"] for r in read(others.details([tmp_path / "runs"])).values()]
+    assert graded == [{"arc": "acc_norm"}, {"arc": "acc"}]
+    line = refused("import", "lighteval", "runs", "--out", "x.zarr", cwd=tmp_path)
+    assert "'org/a' has 'arc' graded by 'acc_norm', 'org/b' by 'acc'" in line
+    disco("import", "lighteval", "runs", "--metric", "arc=acc_norm", "--out", "x.zarr", cwd=tmp_path)
+    assert open_responses(tmp_path / "x.zarr").grades().min() == 1
+    line = refused("import", "lighteval", "runs", "--metric", "mmlu=acc", "--out", "y.zarr", cwd=tmp_path)
+    assert "no task is called as in 'mmlu=acc'; there are arc" in line
+    helm(tmp_path / "h1")
+    assert read(others.helm([tmp_path / "h1"]))["org/m"].provenance["graded"] == {
+        "arc:challenge": "the most probable choice"
+    }
+    helm(tmp_path / "h2", "generation")
+    assert read(others.helm([tmp_path / "h2"]))["org/m"].provenance["graded"] == {"arc:challenge": "exact_match"}
+
+
+def test_helm_names_the_model_anywhere_in_a_run(tmp_path):
+    for model in "ab":
+        helm(tmp_path / model)
+        file = tmp_path / model / "run_spec.json"
+        name = f"boolq:model=org_{model},data_augmentation=canonical"
+        spec = {"name": name, "adapter_spec": {"model": f"org/{model}", "method": "generation"}}
+        file.write_text(json.dumps(spec))
+    found = read(others.helm([tmp_path]))
+    assert {name: r.items.ids.tolist()[0] for name, r in found.items()} == {
+        f"org/{model}": "boolq:data_augmentation=canonical/id0" for model in "ab"
+    }
+    file.write_text(json.dumps({**spec, "name": "gsm:model=org_b"}))
+    assert read(others.helm([tmp_path / "b"]))["org/b"].items.subtasks == ["gsm"]

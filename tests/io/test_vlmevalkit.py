@@ -47,6 +47,18 @@ def test_sheets_of_a_model_are_subtasks(tmp_path, ending):
     assert r.probs is None
 
 
+def test_answers_that_different_judges_graded_are_not_mixed(tmp_path):
+    write(tmp_path, "A", ending=".tsv")
+    write(tmp_path, "A", "POPE_auxmatch", YES_OR_NO, ".tsv")
+    write(tmp_path, "B", "MMStar_gpt-4o-mini_result", ending=".tsv")
+    graded = {name: r.provenance["graded"] for name, r in read(tmp_path).items()}
+    assert graded == {"A": {"MMStar": "exact_matching", "POPE": "auxmatch"}, "B": {"MMStar": "gpt-4o-mini"}}
+    (tmp_path / "A" / "A_POPE_auxmatch.tsv").unlink()
+    line = refused("import", "vlmevalkit", ".", "--out", "s.zarr", cwd=tmp_path)
+    assert "'A' has 'MMStar' graded by 'exact_matching', 'B' by 'gpt-4o-mini'" in line
+    assert line.rstrip().endswith("let the same judge grade all")
+
+
 def test_numbers_that_a_spreadsheet_made_fractions_are_whole_again(tmp_path):
     write(tmp_path, sheet={"index": ["12.0", "v1.0"], "hit": ["1.0", "0.0"]}, ending=".tsv")
     r = read(tmp_path)["Qwen2.5-VL_7B"]

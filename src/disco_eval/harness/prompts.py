@@ -15,7 +15,8 @@ from typing import Any
 
 from ..condensation import Condensation
 from ..errors import AlignmentError, DiscoError, some
-from ..io.lm_eval import digest_of, find_runs, prompt_of, prompt_text
+from ..io.lm_eval import digest_of, prompt_of, prompt_text
+from ..io.runs import find_runs
 from ..joining import recorded_of
 from ..responses import Items
 

@@ -8,10 +8,8 @@ not grow with the size of the files.
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,83 +17,20 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import same_grading
-from ..errors import AlignmentError, DiscoError, FormatError, some
+from ..errors import DiscoError, FormatError, some
 from ..responses import Responses
 from .importing import check_items, join
-from .records import Record, grade_of, in_layout, literal, loglikelihoods_of, metric_of, one_model, read_json
+from .records import Record, grade_of, in_layout, literal, loglikelihoods_of, metric_of, one_model
+from .runs import Run, about_run, find_runs
 from .targets import Meant, by_grade, meant_by, settled
 
 Array = NDArray[Any]
 
 PREFERRED = ("acc", "exact_match", "acc_norm")
-_KEPT = (
-    "lm_eval_version",
-    "transformers_version",
-    "chat_template_sha",
-    "system_instruction_sha",
-    "fewshot_as_multiturn",
-)
-
-
-@dataclass
-class Run:
-    """One model's evaluation: its results file and the samples file of each leaf task."""
-
-    model: str
-    results: Path
-    about: dict[str, Any]
-    samples: dict[str, Path] = field(default_factory=dict)
 
 
 class _Doc(msgspec.Struct):
     disco_item: str | None = None  # set in frozen-prompt task folders: the item that the prompt belongs to
-
-
-def find_runs(paths: Iterable[str | Path]) -> list[Run]:
-    """Every run in some output folders, however deep; later files of the same model add tasks.
-
-    Raises FormatError for a folder without results, or results without samples; AlignmentError where a model has two
-    runs of one task.
-    """
-    runs: dict[str, Run] = {}
-    for path in paths:
-        folder = Path(path)
-        found = sorted(folder.rglob("results*.json")) if folder.is_dir() else []
-        if not found:
-            other = folder.is_dir() and next(folder.rglob("*_results.json"), None)
-            raise FormatError(
-                f"'{folder}' holds no results_*.json of lm_eval; give the folder that --output_path wrote"
-                + (f" ('{other.name}' looks like lmms-eval's: disco import lmms-eval)" if other else "")
-            )
-        for file in found:
-            _add(runs, file)
-    return list(runs.values())
-
-
-def _add(runs: dict[str, Run], file: Path) -> None:
-    with in_layout(file, "a results file of lm_eval"):
-        about = read_json(file)
-        if not isinstance(about, dict) or "results" not in about:
-            raise FormatError(f"'{file}' is not a results file of lm_eval (no 'results' in it)")
-        model = _model_name(about, file)
-        stamp = file.stem.removeprefix("results")
-        samples = {
-            f.stem.removeprefix("samples_").removesuffix(stamp): f for f in file.parent.glob(f"samples_*{stamp}.jsonl")
-        }
-        if not samples:
-            raise FormatError(f"'{file}' has no samples files beside it; run lm_eval with --log_samples")
-        run = runs.setdefault(model, Run(model, file, about))
-        twice = sorted(set(run.samples) & set(samples))
-        if twice:
-            raise AlignmentError(
-                f"'{model}' has two runs of {some(twice)}: '{run.samples[twice[0]]}' and '{samples[twice[0]]}'; "
-                "keep one"
-            )
-        run.samples |= samples
-        for name in ("versions", "n-shot", "n-samples", "configs"):
-            if run.about is not about and isinstance(about.get(name), dict):
-                run.about.setdefault(name, {}).update(about[name])
 
 
 def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = False) -> Responses:
@@ -126,7 +61,7 @@ def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = F
             "metric": metric or "default",
             "graded": graded,
             "length_normalised": length_normalised,
-            "models": {run.model: _about_run(run)},
+            "models": {run.model: about_run(run)},
         }
         revision = str((run.about.get("config") or {}).get("model_revision") or "")
         return one_model(run.model, records, provenance, revision=revision)
@@ -157,7 +92,6 @@ def read_lm_eval(
 def check_same_items(first: Responses, other: Responses, allow_prompt_drift: bool) -> None:
     """Refuse a second model that answered other items, or the same items with other prompts; see `check_items`."""
     names = [str(r.models.ids[0]) for r in (first, other)]
-    same_grading(other.provenance, first.provenance, f"'{names[0]}'", f"'{names[1]}'")
     partial = [n for n, r in zip(names, (first, other), strict=True) if r.provenance["models"][n]["partial"]]
     note = f". {' and '.join(map(repr, partial))} ran on a subset (--limit or --samples)." if partial else ""
     check_items(first, other, allow_prompt_drift, lacking=note, differing=f": {_settings(first, other)}")
@@ -355,40 +289,3 @@ def _loglikelihoods(resps: Any, mutual: bool) -> list[float] | None:
 def _choice(argument: Sequence[Any]) -> str:
     """The choice's own text: the continuation without the delimiter that lm_eval puts before it."""
     return str(argument[1]).removeprefix(" ")
-
-
-# ---- one results file ------------------------------------------------------------------------------------------
-
-
-def _about_run(run: Run) -> dict[str, Any]:
-    about, config = run.about, run.about.get("config") or {}
-    date = about.get("date")
-    counts = about.get("n-samples") or {}
-    own = {task: counts[task] for task in run.samples if isinstance(counts.get(task), dict)}
-    return {
-        "date": ""
-        if not isinstance(date, (int, float))
-        else datetime.datetime.fromtimestamp(date, datetime.UTC).isoformat(),
-        "versions": {t: (about.get("versions") or {}).get(t) for t in sorted(run.samples)},
-        "n-shot": {t: (about.get("n-shot") or {}).get(t) for t in sorted(run.samples)},
-        "model_args": str(config.get("model_args", ""))[:300],
-        "seed": config.get("fewshot_seed"),
-        "partial": any(c.get("effective") != c.get("original") for c in own.values()),
-        "seconds": _seconds(about),
-        "results": str(run.results.resolve()),
-        **{name: about.get(name) for name in _KEPT},
-    }
-
-
-def _seconds(about: dict[str, Any]) -> float | None:
-    try:
-        return float(about["total_evaluation_time_seconds"])
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def _model_name(about: dict[str, Any], file: Path) -> str:
-    args = (about.get("config") or {}).get("model_args")
-    given = about.get("model_name") or (args.get("pretrained") if isinstance(args, dict) else None) or file.parent.name
-    name, revision = str(given).rstrip("/"), str((about.get("config") or {}).get("model_revision") or "main")
-    return name if revision == "main" else f"{name}@{revision}"  # checkpoints are revisions of one name

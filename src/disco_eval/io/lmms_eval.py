@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
 from ..responses import Responses
 from .importing import all_of
-from .records import Record, check_metrics, grade_of, in_layout, metric_of, one_model, read_json
+from .records import Record, check_metrics, deciding, grade_of, in_layout, metric_of, one_model, read_json
 
 RESULTS = "*_results.json"
 TASK, DOCUMENTS = "disco_task", "disco_doc_ids"  # metadata of a task that `harness.lmms` made: whose anchors, and which
@@ -142,13 +142,22 @@ def read_run(run: Run, *, metric: str | None = None) -> Responses:
     ValidationError where a grade lies outside 0 to 1.
     """
     with in_layout(run.results, "a run of lmms-eval"):
-        records, about = [], {}
+        records: list[Record] = []
+        about: dict[str, Any] = {}
+        graded: dict[str, str] = {}
         for task, logged in sorted(run.tasks.items()):
-            found, metrics = _read_task(task, logged, metric_of(task, metric))
+            wanted = metric_of(task, metric)
+            found, metrics = _read_task(task, logged, wanted)
             records += found
             about[task] = _about(logged) | {"metric": metrics}
+            graded[task] = deciding(metrics, wanted)
         known = {"date": max(str(a["date"]) for a in about.values()), "tasks": about}
-        provenance = {"harness": "lmms-eval", "metric": metric or "default", "models": {run.model: known}}
+        provenance = {
+            "harness": "lmms-eval",
+            "metric": metric or "default",
+            "graded": graded,
+            "models": {run.model: known},
+        }
         return one_model(run.model, records, provenance)
 
 
@@ -204,7 +213,7 @@ def _read_task(task: str, logged: Logged, metric: str | None) -> tuple[list[Reco
         raise FormatError(
             f"'{file}' has {len(rows)} documents, but the task has {expected}: rows are lost. Run the evaluation again."
         )
-    chosen = _chosen(rows, metric, str(file))
+    chosen = _chosen(rows, str(file))
     metrics = list(dict.fromkeys(chosen))
     for name in metrics:
         grades = [row.grade(name) for row, own in zip(rows, chosen, strict=True) if own == name]
@@ -233,20 +242,21 @@ def _row(task: str, documents: list[int] | None, line: bytes, names: list[str], 
                 raise FormatError(f"doc_id is {document!r}, but {len(documents)} documents were asked")
             document = documents[int(document)]
         best = [n for n in PREFERRED if n in row][:1]
-        wanted = [metric] if metric else best or [n for n in names if n in row] or [n for n in row if n not in _OURS]
+        asked = metric.split("|") if metric else []
+        wanted = asked or best or [n for n in names if n in row] or [n for n in row if n not in _OURS]
         found = {name: _grade(row[name], where) for name in wanted if name in row}
     except (KeyError, TypeError, ValueError, RecursionError) as e:
         if isinstance(e, DiscoError):
             raise type(e)(f"{where}: {e}") from None
         why = f"there is no {e}" if isinstance(e, KeyError) else "the line is cut short or not JSON"
         raise FormatError(f"{where}: {why}. Run the evaluation again.") from None
-    if metric and metric not in row:
+    if asked and not any(name in row for name in asked):
         raise FormatError(f"{where}: there is no metric '{metric}'; the row has {some(sorted(set(row) - _OURS))}")
-    asked = row.get("input")
-    digest = hashlib.sha256(f"{asked}\x1f{row.get('target')}".encode()).hexdigest()[:16]
+    prompt = row.get("input")
+    digest = hashlib.sha256(f"{prompt}\x1f{row.get('target')}".encode()).hexdigest()[:16]
     return _Row(
         f"{task}/{document}",
-        digest if isinstance(asked, str) else "",
+        digest if isinstance(prompt, str) else "",
         {name: grade for name, grade in found.items() if grade is not None},
     )
 
@@ -287,12 +297,12 @@ def _told(value: Any, where: str) -> tuple[float, bool] | ValidationError:
         return ValidationError(f"{where}: {e}")
 
 
-def _chosen(rows: list[_Row], metric: str | None, file: str) -> list[str]:
+def _chosen(rows: list[_Row], file: str) -> list[str]:
     """The metric of every row: one that all have, or, where each has exactly one, that one (MME's two halves)."""
     everywhere = next((name for name in rows[0].grades if all(name in row.grades for row in rows)), None)
     if everywhere is not None:
         return [everywhere] * len(rows)
-    if not metric and all(len(row.grades) == 1 for row in rows):
+    if all(len(row.grades) == 1 for row in rows):
         return [next(iter(row.grades)) for row in rows]
     have = sorted({name for row in rows for name in row.grades})
     raise FormatError(

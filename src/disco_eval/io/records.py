@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -108,9 +108,36 @@ def metric_of(task: str, metrics: str | None) -> str | None:
     """The metric that decides a task, None for the default.
 
     ``metrics`` is one for all, or several with ``;`` between them, such as ``arc_*=acc_norm;acc``: the first counts
-    that is for this task or for all.
+    that is for this task, else the one for all, wherever it stands.
     """
-    return next((one.rpartition("=")[2] for one in (metrics or "").split(";") if one and fits(task, one)), None)
+    found = _deciding_entry(task, metrics)
+    return None if found is None else found.rpartition("=")[2]
+
+
+def _deciding_entry(task: str, metrics: str | None) -> str | None:
+    """Which of several metrics of `metric_of` is the one of a task: those with a pattern go before those for all."""
+    every = [one for one in (metrics or "").split(";") if one]
+    return next((one for one in sorted(every, key=lambda one: "=" not in one) if fits(task, one)), None)
+
+
+def decided(wanted: str | None, have: Collection[str], preferred: Sequence[str]) -> str:
+    """Which of the metrics that a row has decides: what is wanted, else the first preferred one, else its first.
+
+    ``"a|b"`` is wanted where rows of one task have either. Raises ValidationError where it is not there.
+    """
+    default = [*(m for m in preferred if m in have), *have]
+    found = next((m for m in (wanted.split("|") if wanted else default) if m in have), None)
+    if found is None:
+        raise ValidationError(f"there is no metric '{wanted or ''}'; the rows have {some(list(have)) or 'none'}")
+    return found
+
+
+def deciding(metrics: Iterable[str], wanted: str | None) -> str:
+    """What decided a task as provenance keeps it and ``--metric`` takes it: one metric, or several of other rows.
+
+    Where several are wanted, that is kept: a part of the task may have rows of one of them alone.
+    """
+    return wanted if wanted and "|" in wanted else "|".join(sorted(set(metrics)))
 
 
 def fits(task: str, one: str) -> bool:
@@ -120,11 +147,14 @@ def fits(task: str, one: str) -> bool:
 
 
 def check_metrics(metrics: str | None, tasks: Iterable[str]) -> None:
-    """Refuse metrics of which one is for none of the tasks: FormatError."""
+    """Refuse metrics of which one is for none of the tasks, or decides none: FormatError."""
     known = sorted(set(tasks))
+    deciding = {_deciding_entry(task, metrics) for task in known}
     for one in filter(None, (metrics or "").split(";")):
         if not any(fits(task, one) for task in known):
             raise FormatError(f"no task is called as in '{one}'; there are {some(known)}")
+        if one not in deciding:
+            raise FormatError(f"--metric '{one}' decides no task: others are given for all of {some(known)}; drop one")
 
 
 def loglikelihoods_of(values: Sequence[Any]) -> list[float]:
