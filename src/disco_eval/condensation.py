@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .calibration import OF_ESTIMATES, CrossValidation, is_alarmed, source_flags
-from .checks import same_grading, same_questions
+from .checks import same_questions
 from .errors import AlignmentError, ValidationError, check_kind, some
 from .estimates import Estimate, SubtaskEstimate, ranked
-from .joining import without_places
+from .joining import graded_alike, without_places
 from .numerics.gp import squared_distances
 from .numerics.intervals import normal_width
 from .numerics.survey import FEWEST
@@ -90,7 +90,7 @@ class Condensation:
                 f"no answer for {len(missing)} of {len(self.anchors)} anchors of '{self.benchmark}' from {who}: "
                 f"{some(missing)}. Evaluate the models on all anchors ('disco anchors' lists them)."
             )
-        same_grading(responses.provenance, self.provenance.get("responses") or {}, f"'{self.benchmark}'")
+        graded_alike(responses.provenance, self.provenance.get("responses"), f"'{self.benchmark}'")
         part = responses.align(self.anchors.ids)
         with_choices = self.sources.probs is not None and part.probs is not None
         same_questions(self.items, part.items, f"'{self.benchmark}'", with_choices=with_choices)

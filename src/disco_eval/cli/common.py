@@ -84,7 +84,7 @@ def open_parts(answers: list[Path], c: Condensation, more: int) -> list[tuple[Pa
     import numpy as np
 
     from ..io import open_answers
-    from ..joining import behind, beside
+    from ..joining import behind, beside, graded_alike
 
     asked, recorded = c.asked(more).ids, c.provenance.get("responses") or {}
     of = dict(zip(asked.tolist(), c.asked(more).subtask.tolist(), strict=True))
@@ -106,7 +106,7 @@ def open_parts(answers: list[Path], c: Condensation, more: int) -> list[tuple[Pa
             responses = behind(start[:-1], responses.pick(items=np.isin(responses.items.ids, own)))
             mine = np.isin(responses.items.ids, asked)
         benchmarks = {of[item] for item in responses.items.ids[mine].tolist()}
-        _graded_alike(file, responses.provenance, recorded, c.benchmark, benchmarks)
+        graded_alike(responses.provenance, recorded, f"'{c.benchmark}'", f"'{file}'", benchmarks)
         if mine.sum() == len(asked) or not mine.any():
             whole.append((file, responses))
         else:
@@ -118,19 +118,6 @@ def open_parts(answers: list[Path], c: Condensation, more: int) -> list[tuple[Pa
     if (left := len(everyone) - joined.n_models) > 0:
         say(f"{left} models are in some of the files only and are left out")
     return [*whole, (parts[0][0], joined)]
-
-
-def _graded_alike(
-    file: Path, provenance: dict[str, Any], recorded: dict[str, Any], name: str, benchmarks: set[str]
-) -> None:
-    """Refuse answers by another metric than the source models' to some of several benchmarks, or to the one."""
-    from ..checks import same_grading
-
-    several = recorded.get("benchmarks") or {}
-    for benchmark in sorted(benchmarks & set(several)):
-        same_grading(provenance, several[benchmark], f"'{benchmark}'", f"'{file}'")
-    if not several:
-        same_grading(provenance, recorded, f"'{name}'", f"'{file}'")
 
 
 def _grading(recorded: dict[str, Any], benchmark: str) -> dict[str, Any]:
