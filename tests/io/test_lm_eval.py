@@ -116,6 +116,24 @@ def test_tasks_may_have_metrics_of_their_own(tmp_path):
     assert "--metric 'acc' decides no task: others are given for all of arc_easy, arc_hard, other" in line
 
 
+def test_tasks_that_are_not_wanted_have_no_part_in_a_run(tmp_path):
+    """A model's run of more tasks than were condensed: ones without choices, and ones that nothing grades."""
+    choices = [row(k, [-1.0, -2.0], 0) for k in range(3)]
+    text = {**row(0, [-1.0], 0, metrics={"word_perplexity": [-100.0, 20]}), "filtered_resps": "x"}
+    generated = {**row(0, [-1.0], 0, metrics={"exact_match": 1.0}), "filtered_resps": ["x"]}
+    write_run(tmp_path, tasks={"t": choices, "gen": [generated], "wiki": [text]})
+    wanted = ["t/0", "t/2", "other/1"]
+    r = open_answers(tmp_path, items=wanted)
+    assert r.items.ids.tolist() == ["t/0", "t/2"]
+    assert r.probs is not None
+    assert r.provenance["graded"] == {"t": "acc"}
+    with pytest.raises(DiscoError, match="samples_wiki"):
+        open_answers(tmp_path)
+    write_run(tmp_path / "anchors", tasks={"t_anchors": choices, "wiki": [text]})
+    assert open_answers(tmp_path / "anchors", items=["t_anchors/0"]).n_items == 1
+    assert open_answers(tmp_path / "anchors", items=["t/0", "t_anchors/0"]).n_items == 1
+
+
 def test_generated_answers_are_grades(tmp_path):
     rows = [{"doc_id": i, "target": "7", "arguments": {"gen_args_0": {"arg_0": f"Q{i}", "arg_1": {"until": []}}},
              "filtered_resps": ["7"], "filter": f, "metrics": ["exact_match"], "exact_match": g}

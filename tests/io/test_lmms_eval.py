@@ -309,3 +309,11 @@ def test_a_task_whose_documents_have_one_of_two_metrics_is_read_so_again(tmp_pat
     assert again.provenance["graded"] == how
     write(tmp_path / "half", MME[:1], listed=list(how["toy"].split("|")))
     assert open_answers(tmp_path / "half", graded=r.provenance).provenance["graded"] == how
+
+
+def test_tasks_that_are_not_wanted_are_not_graded(tmp_path):
+    write(tmp_path, NUMBER)
+    write(tmp_path, [{"judged": {"scores": [8, 7]}}], task="more", date="20261125_000000")
+    assert open_answers(tmp_path, items=["toy/0", "toy/1"]).correct.tolist() == [[1, 0]]
+    with pytest.raises(FormatError, match="none grades any"):
+        open_answers(tmp_path)

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from disco_eval import AlignmentError, DiscoError, FormatError, ValidationError
+from disco_eval.io import open_answers
 from disco_eval.io.vlmevalkit import vlmevalkit
 from disco_eval.resources import limited
 from disco_eval.store import open_responses
@@ -170,3 +171,11 @@ def test_a_benchmark_of_the_anchors_alone_is_read_as_answers_to_the_whole(tmp_pa
     assert "'new' has two sheets of MMStar" in refused("estimate", "c", "whole", cwd=tmp_path)
     (tmp_path / "empty").mkdir()
     assert "is not a store" in refused("estimate", "c", "empty", cwd=tmp_path)
+
+
+def test_sheets_that_are_not_wanted_are_not_graded(tmp_path):
+    write(tmp_path, ending=".tsv")
+    write(tmp_path, what="MMVet_gpt-4o_result", sheet={"index": [0], "score": [7]}, ending=".tsv")
+    assert open_answers(tmp_path, items=["MMStar/0", "MMStar/3"]).correct.tolist() == [[1, 0]]
+    with pytest.raises(ValidationError, match="MMVet"):
+        open_answers(tmp_path)

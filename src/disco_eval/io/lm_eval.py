@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import DiscoError, FormatError, some
 from ..responses import Responses
 from .importing import check_items, join
-from .records import Record, grade_of, in_layout, literal, loglikelihoods_of, metric_of, one_model
+from .records import Record, Wanted, grade_of, in_layout, literal, loglikelihoods_of, metric_of, one_model
 from .runs import Run, about_run, find_runs
 from .targets import Meant, by_grade, meant_by, settled
 
@@ -33,7 +34,9 @@ class _Doc(msgspec.Struct):
     disco_item: str | None = None  # set in frozen-prompt task folders: the item that the prompt belongs to
 
 
-def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = False) -> Responses:
+def read_run(
+    run: Run, *, metric: str | None = None, length_normalised: bool = False, items: ArrayLike | None = None
+) -> Responses:
     """One model's answers to all items that it was run on.
 
     Parameters
@@ -44,6 +47,8 @@ def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = F
         metrics of their own: ``"arc_*=acc_norm;gsm8k=exact_match,strict-match;acc"``.
     length_normalised : divide each log-likelihood by the length of its choice in characters before the softmax. The
         paper's authors do not, even where the metric is ``acc_norm``.
+    items : those that will be used: of other tasks nothing is read, and other items have no part in whether there are
+        probabilities.
 
     Raises FormatError where a row cannot be read or lacks the metric, naming file and line; ValidationError where a
     log-likelihood is NaN.
@@ -51,7 +56,8 @@ def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = F
     with in_layout(run.results, "a run of lm_eval"):
         records: list[Record] = []
         graded: dict[str, str] = {}
-        for task in sorted(run.samples):
+        wanted = Wanted(items)
+        for task in wanted.tasks(run.samples):
             found, how = _read_task(task, run.samples[task], metric_of(task, metric), length_normalised)
             graded |= dict.fromkeys((r.subtask for r in found), how)
             _whole(found, (run.about.get("n-samples") or {}).get(task), run.samples[task])
@@ -64,7 +70,7 @@ def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = F
             "models": {run.model: about_run(run)},
         }
         revision = str((run.about.get("config") or {}).get("model_revision") or "")
-        return one_model(run.model, records, provenance, revision=revision)
+        return one_model(run.model, wanted.of(records), provenance, revision=revision)
 
 
 def read_lm_eval(
@@ -80,7 +86,8 @@ def read_lm_eval(
     All models must have answered the same items with the same prompts. ``items`` keeps only those. Raises what
     `find_runs`, `read_run` and `check_same_items` raise.
     """
-    runs = [read_run(run, metric=metric, length_normalised=length_normalised) for run in find_runs(paths)]
+    read = partial(read_run, metric=metric, length_normalised=length_normalised, items=items)
+    runs = [read(run) for run in find_runs(paths)]
     if items is not None:
         wanted = np.asarray(items, dtype=str)
         runs = [r.pick(items=np.isin(r.items.ids, wanted)) for r in runs]

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
 from ..responses import Responses
 from .importing import all_of
-from .records import Record, check_metrics, deciding, grade_of, in_layout, metric_of, one_model, read_json
+from .records import Record, Wanted, check_metrics, deciding, grade_of, in_layout, metric_of, one_model, read_json
 
 RESULTS = "*_results.json"
 TASK, DOCUMENTS = "disco_task", "disco_doc_ids"  # metadata of a task that `harness.lmms` made: whose anchors, and which
@@ -85,7 +85,7 @@ def read_lmms_eval(
 
     Raises what `lmms_eval` and `check_items` raise.
     """
-    return all_of([read_run(run, metric=metric) for run in find_runs(paths)], items)
+    return all_of([read_run(run, metric=metric, items=items) for run in find_runs(paths)], items)
 
 
 def find_runs(paths: Iterable[str | Path]) -> list[Run]:
@@ -135,8 +135,8 @@ def _asked(name: str, about: Mapping[str, Any], file: str) -> tuple[str, list[in
     return task, documents
 
 
-def read_run(run: Run, *, metric: str | None = None) -> Responses:
-    """One model's answers to all items that it was run on.
+def read_run(run: Run, *, metric: str | None = None, items: ArrayLike | None = None) -> Responses:
+    """One model's answers to all items that it was run on; nothing is read of tasks that have none of ``items``.
 
     Raises FormatError where a row cannot be read or nothing in it says what is right, naming the file;
     ValidationError where a grade lies outside 0 to 1.
@@ -145,7 +145,9 @@ def read_run(run: Run, *, metric: str | None = None) -> Responses:
         records: list[Record] = []
         about: dict[str, Any] = {}
         graded: dict[str, str] = {}
-        for task, logged in sorted(run.tasks.items()):
+        kept = Wanted(items)
+        for task in kept.tasks(run.tasks):
+            logged = run.tasks[task]
             wanted = metric_of(task, metric)
             found, metrics = _read_task(task, logged, wanted)
             records += found
@@ -158,7 +160,7 @@ def read_run(run: Run, *, metric: str | None = None) -> Responses:
             "graded": graded,
             "models": {run.model: known},
         }
-        return one_model(run.model, records, provenance)
+        return one_model(run.model, kept.of(records), provenance)
 
 
 def _about(logged: Logged) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
 from ..resources import need
@@ -82,6 +82,28 @@ def one_model(
         table[0, i, : len(ll or ())] = ll
     made = Responses.from_loglikelihoods(models, items, table, correct=grades)
     return Responses(models, items, made.correct, made.probs, provenance)
+
+
+class Wanted:
+    """The items that will be used, where not all are: tasks that have none of them are not even graded."""
+
+    def __init__(self, items: ArrayLike | None) -> None:
+        self._items = None if items is None else set(np.asarray(items, dtype=str).tolist())
+        self._tasks = {item.rpartition("/")[0] for item in self._items or ()}
+
+    def tasks(self, tasks: Iterable[str]) -> list[str]:
+        """Those that have wanted items, in order; all where none has, so that the items can be told as missing."""
+        every = sorted(tasks)
+        mine = [t for t in every if t in self._tasks or t.removesuffix("_anchors") in self._tasks]
+        return every if self._items is None else mine or every
+
+    def of(self, records: list[Record]) -> list[Record]:
+        """The records of wanted items; all where there are none, as above."""
+        items = self._items
+        return records if items is None else [r for r in records if r.item in items] or records
+
+
+ALL = Wanted(None)
 
 
 def natural(item: str) -> tuple[str, int, str]:

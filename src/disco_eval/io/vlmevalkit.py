@@ -23,7 +23,7 @@ from ..resources import need
 from ..responses import Responses
 from .frames import read_frame, without_panics
 from .importing import all_of
-from .records import Record, grade_of, in_layout, one_model
+from .records import ALL, Record, Wanted, grade_of, in_layout, one_model
 
 ANCHORS = "_anchors"  # ends the name of a benchmark of one's own that holds the anchors of another
 _SHEET = re.compile(r"(?P<data>.+?)_(?:(?P<match>auxmatch)|(?P<judge>exact_matching|[^_]+)_result)")
@@ -32,7 +32,7 @@ _SAYS = ("hit", "score")
 _TIMES = 8  # what a sheet takes in memory against its text
 
 
-def vlmevalkit(paths: Sequence[Path]) -> Iterator[tuple[str, Callable[[], Responses]]]:
+def vlmevalkit(paths: Sequence[Path]) -> Iterator[tuple[str, Callable[..., Responses]]]:
     """Readers for VLMEvalKit's output folders, one per model; several benchmarks of a model are its subtasks.
 
     A model is named by the innermost folder with whose name the file's name begins; the links that the kit makes to its
@@ -62,7 +62,8 @@ def read_vlmevalkit(paths: Iterable[str | Path], *, items: ArrayLike | None = No
 
     Raises what `vlmevalkit` and `check_items` raise.
     """
-    return all_of([read() for _, read in vlmevalkit([Path(path) for path in paths])], items)
+    wanted = Wanted(items)
+    return all_of([read(wanted) for _, read in vlmevalkit([Path(path) for path in paths])], items)
 
 
 def holds_sheets(folder: Path) -> bool:
@@ -86,9 +87,10 @@ def _named(sheet: Path) -> tuple[str, str, str]:
     return model, match["data"].removesuffix(ANCHORS), match["judge"] or match["match"]
 
 
-def _read(model: str, sheets: dict[str, tuple[Path, str]]) -> Responses:
+def _read(model: str, sheets: dict[str, tuple[Path, str]], wanted: Wanted = ALL) -> Responses:
     records: list[Record] = []
-    for data, (sheet, _) in sorted(sheets.items()):
+    for data in wanted.tasks(sheets):
+        sheet, _ = sheets[data]
         with in_layout(sheet, "a sheet of VLMEvalKit"):
             records += _records(data, _frame(sheet), sheet)
     graded = {data: judge for data, (_, judge) in sheets.items()}
