@@ -106,6 +106,8 @@ def test_tasks_may_have_metrics_of_their_own(tmp_path):
         "other": "acc", "whole_anchors": "acc",
     }  # fmt: skip
     line = refused("import", "lm-eval", "more", "--out", "s.zarr", "--metric", "acc", cwd=tmp_path)
+    assert "'s.zarr' has 'arc_easy' graded by 'acc_norm', --metric asks for 'acc'" in line
+    line = refused("import", "lm-eval", "more", "--out", "s.zarr", cwd=tmp_path)
     assert "has 'arc_easy' graded by 'acc_norm', the models to add by 'acc', and scores of both cannot" in line
     one_by_one = ("--metric", "arc_easy=acc_norm", "--metric", "arc_hard=acc_norm")  # comes to the same
     disco("import", "lm-eval", "more", "--out", "s.zarr", *one_by_one, cwd=tmp_path)
@@ -132,6 +134,37 @@ def test_tasks_that_are_not_wanted_have_no_part_in_a_run(tmp_path):
     write_run(tmp_path / "anchors", tasks={"t_anchors": choices, "wiki": [text]})
     assert open_answers(tmp_path / "anchors", items=["t_anchors/0"]).n_items == 1
     assert open_answers(tmp_path / "anchors", items=["t/0", "t_anchors/0"]).n_items == 1
+
+
+def with_args(args):
+    return {"config": {"model_revision": "main", "model_args": args}}
+
+
+def test_runs_of_one_name_with_other_arguments_are_two_models(tmp_path):
+    """As a model and itself in 4 bits: lm_eval calls both by what is loaded."""
+    args, rows = "pretrained=org/m,dtype=float16", [row(0, [-1.0, -2.0], 0)]
+    write_run(tmp_path / "a", tasks={"a": rows}, **with_args(args))
+    write_run(tmp_path / "b", tasks={"b": rows}, **with_args(f"{args},load_in_4bit=True,batch_size=4"))
+    with pytest.raises(AlignmentError, match=r"'org/m' has runs of two models: .* differ in load_in_4bit not given aga"):
+        find_runs([tmp_path])
+    same = {"pretrained": "org/m/", "dtype": "float16", "device": "cuda:1"}
+    write_run(tmp_path / "b", tasks={"b": rows}, **with_args(same))
+    assert set(find_runs([tmp_path])[0].samples) == {"a", "b"}
+    disco("import", "lm-eval", "a", "--out", "s.zarr", cwd=tmp_path)
+    write_run(tmp_path / "c", tasks={"a": rows}, **with_args({**same, "peft": "org/adapter"}))
+    done = disco("import", "lm-eval", "c", "--out", "s.zarr", cwd=tmp_path)
+    assert "'org/m' was in 's.zarr' already, from a run that differs in peft not given against org/ada" in done.stderr
+    again = disco("import", "lm-eval", "a", "--out", "s.zarr", cwd=tmp_path)
+    assert "differs" not in again.stderr
+    assert "1 were there already" in again.stdout
+
+
+def test_a_metric_other_than_the_stores_is_refused_where_no_model_is_new(tmp_path):
+    write_run(tmp_path / "runs")
+    disco("import", "lm-eval", "runs", "--out", "s.zarr", cwd=tmp_path)
+    line = refused("import", "lm-eval", "runs", "--out", "s.zarr", "--metric", "acc_norm", cwd=tmp_path)
+    assert "'s.zarr' has 't' graded by 'acc', --metric asks for 'acc_norm', and scores of both" in line
+    disco("import", "lm-eval", "runs", "--out", "s.zarr", "--metric", "acc", cwd=tmp_path)
 
 
 def test_generated_answers_are_grades(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -149,14 +149,16 @@ def lm_eval(
     """
     from ..io.lm_eval import check_same_items, read_run
     from ..io.records import check_metrics
-    from ..io.runs import find_runs
+    from ..io.runs import arguments, find_runs
 
     metrics, found = _joined(metric), find_runs(runs)
     check_metrics(metrics, (task for run in found for task in run.samples))
     readers = [
         (run.model, lambda run=run: read_run(run, metric=metrics, length_normalised=length_normalised)) for run in found
     ]
+    _refuse_other_metric(out, metrics)
     _import(readers, out, lambda a, b: check_same_items(a, b, allow_prompt_drift), allow_prompt_drift, about, as_json)
+    _tell_variants(out, {run.model: arguments(run.about) for run in found})
 
 
 @app.command("lmms-eval", epilog="Example: **disco import lmms-eval logs/ --out mmstar.zarr**")
@@ -171,6 +173,7 @@ def lmms_eval(
     """Read outputs of lmms-eval (vision, video and audio) that were written with --log_samples: grades."""
     from ..io.lmms_eval import lmms_eval as readers
 
+    _refuse_other_metric(out, _joined(metric))
     _several(readers(runs, metric=_joined(metric)), out, allow_prompt_drift, about, as_json)
 
 
@@ -200,6 +203,7 @@ def details(
         return
     from ..io import others
 
+    _refuse_other_metric(out, _joined(metric))
     _several(others.details(runs, metric=_joined(metric)), out, allow_prompt_drift, about, as_json)
 
 
@@ -215,6 +219,7 @@ def helm(
     """Read run folders of HELM."""
     from ..io import others
 
+    _refuse_other_metric(out, _joined(metric))
     _several(others.helm(runs, metric=_joined(metric)), out, allow_prompt_drift, about, as_json)
 
 
@@ -230,6 +235,7 @@ def inspect(
     """Read logs of Inspect AI: grades (needs the extra inspect)."""
     from ..io.inspect import inspect as readers
 
+    _refuse_other_metric(out, _joined(metric))
     _several(readers(runs, metric=_joined(metric)), out, allow_prompt_drift, about, as_json)
 
 
@@ -262,6 +268,28 @@ def timm(
 
 def _joined(metrics: list[str] | None) -> str | None:
     return ";".join(metrics or ()) or None
+
+
+def _refuse_other_metric(out: Path, metrics: str | None) -> None:
+    from ..io.records import check_store_metric
+    from ..store import open_responses
+
+    if metrics and out.exists():
+        check_store_metric(metrics, open_responses(out).provenance, str(out))
+
+
+def _tell_variants(out: Path, given: dict[str, Any]) -> None:
+    """Say which models of the store have other arguments than the runs of their names: those were not taken."""
+    from ..io.records import other_arguments
+    from ..store import open_responses
+
+    there = open_responses(out).provenance.get("models") or {}
+    for name, args in given.items():
+        if differs := other_arguments((there.get(name) or {}).get("model_args"), args):
+            say(
+                f"'{name}' was in '{out}' already, from a run that differs in {differs}; the new answers are not "
+                "taken. To have both, give one another model_name in its results file"
+            )
 
 
 def _several(

@@ -26,7 +26,19 @@ from numpy.typing import ArrayLike
 from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
 from ..responses import Responses
 from .importing import all_of
-from .records import Record, Wanted, check_metrics, deciding, grade_of, in_layout, metric_of, one_model, read_json
+from .records import (
+    MOST_ARGUMENTS,
+    Record,
+    Wanted,
+    check_metrics,
+    deciding,
+    grade_of,
+    in_layout,
+    metric_of,
+    one_model,
+    one_models,
+    read_json,
+)
 
 RESULTS = "*_results.json"
 TASK, DOCUMENTS = "disco_task", "disco_doc_ids"  # metadata of a task that `harness.lmms` made: whose anchors, and which
@@ -119,6 +131,9 @@ def _add(runs: dict[str, Run], file: Path) -> None:
             raise AlignmentError(
                 f"'{model}' has two runs of {task}: '{run.tasks[task].samples}' and '{sample}'; keep one"
             )
+        before = next(iter(run.tasks.values()), None)
+        if before is not None:
+            one_models(model, [(run.results, _model_args(before.about)), (file, _model_args(about))])
         run.tasks[task] = Logged(name, sample, about, documents)
 
 
@@ -165,15 +180,18 @@ def read_run(run: Run, *, metric: str | None = None, items: ArrayLike | None = N
 
 def _about(logged: Logged) -> dict[str, Any]:
     results = logged.about
-    config = results.get("config") or {}
     return {
         "date": results.get("date"),
         "version": (results.get("versions") or {}).get(logged.name),
         "n-shot": (results.get("n-shot") or {}).get(logged.name),
-        "model_args": str(config.get("model_args", ""))[:300],
+        "model_args": str(_model_args(results) or "")[:MOST_ARGUMENTS],
         "lmms_eval_version": results.get("lmms_eval_version"),
         "partial": _limited(results) or logged.documents is not None,
     }
+
+
+def _model_args(results: Mapping[str, Any]) -> Any:
+    return (results.get("config") or {}).get("model_args")
 
 
 def _limited(results: Mapping[str, Any]) -> bool:

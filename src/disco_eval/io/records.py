@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -142,6 +142,20 @@ def _deciding_entry(task: str, metrics: str | None) -> str | None:
     return next((one for one in sorted(every, key=lambda one: "=" not in one) if fits(task, one)), None)
 
 
+def check_store_metric(metrics: str | None, provenance: Mapping[str, Any], store: str) -> None:
+    """Refuse a metric other than what decided a store's tasks: models in it already would not be read by it.
+
+    Raises AlignmentError.
+    """
+    for task, how in (provenance.get("graded") or {}).items():
+        asked = metric_of(task, metrics)
+        if asked is not None and asked not in (how, how.partition(",")[0]):
+            raise AlignmentError(
+                f"'{store}' has '{task}' graded by '{how}', --metric asks for '{asked}', and scores of both cannot be "
+                "compared; import to another store, or leave out --metric"
+            )
+
+
 def decided(wanted: str | None, have: Collection[str], preferred: Sequence[str]) -> str:
     """Which of the metrics that a row has decides: what is wanted, else the first preferred one, else its first.
 
@@ -177,6 +191,45 @@ def check_metrics(metrics: str | None, tasks: Iterable[str]) -> None:
             raise FormatError(f"no task is called as in '{one}'; there are {some(known)}")
         if one not in deciding:
             raise FormatError(f"--metric '{one}' decides no task: others are given for all of {some(known)}; drop one")
+
+
+_WHERE_IT_RUNS = (
+    "pretrained", "revision", "batch_size", "max_batch_size", "device", "device_map", "device_map_option",
+    "parallelize", "max_memory_per_gpu", "max_cpu_memory", "offload_folder", "tensor_parallel_size",
+    "data_parallel_size", "gpu_memory_utilization", "trust_remote_code", "num_concurrent", "cache_dir",
+)  # fmt: skip
+MOST_ARGUMENTS = 2000  # characters of a model's arguments that are kept
+
+
+def other_arguments(ours: Any, theirs: Any) -> str:
+    """In which arguments that decide a model's answers two runs of it differ, in words; nothing where either has none.
+
+    Arguments are a table, its text, or ``"dtype=float32,peft=name"``. The name and where it runs are no such arguments.
+    """
+    a, b = _arguments(ours), _arguments(theirs)
+    if not a or not b:
+        return ""
+    differing = [name for name in sorted({*a, *b} - set(_WHERE_IT_RUNS)) if a.get(name) != b.get(name)]
+    told = [f"{name} {a.get(name, 'not given')} against {b.get(name, 'not given')}" for name in differing]
+    return ", ".join(told)[:300]
+
+
+def _arguments(given: Any) -> dict[str, str]:
+    given = literal(given)
+    if isinstance(given, dict):
+        return {str(name): str(value) for name, value in given.items()}
+    pairs = [part.partition("=") for part in str(given or "").split(",") if part]
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def one_models(model: str, runs: Sequence[tuple[Path, Any]]) -> None:
+    """Refuse two runs, each a file with its arguments, that have one model's name but are of two: AlignmentError."""
+    (first, ours), (other, theirs) = runs
+    if differs := other_arguments(ours, theirs):
+        raise AlignmentError(
+            f"'{model}' has runs of two models: '{first}' and '{other}' differ in {differs}. Import them one by one to "
+            "stores of their own, or give one another model_name in its results file"
+        )
 
 
 def loglikelihoods_of(values: Sequence[Any]) -> list[float]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import AlignmentError, FormatError, some
-from .records import in_layout, read_json
+from .records import MOST_ARGUMENTS, in_layout, one_models, read_json
 
 _KEPT = (
     "lm_eval_version",
@@ -64,6 +64,7 @@ def _add(runs: dict[str, Run], file: Path) -> None:
         if not samples:
             raise FormatError(f"'{file}' has no samples files beside it; run lm_eval with --log_samples")
         run = runs.setdefault(model, Run(model, file, about))
+        one_models(model, [(run.results, arguments(run.about)), (file, arguments(about))])
         twice = sorted(set(run.samples) & set(samples))
         if twice:
             raise AlignmentError(
@@ -87,13 +88,18 @@ def about_run(run: Run) -> dict[str, Any]:
         else datetime.datetime.fromtimestamp(date, datetime.UTC).isoformat(),
         "versions": {t: (about.get("versions") or {}).get(t) for t in sorted(run.samples)},
         "n-shot": {t: (about.get("n-shot") or {}).get(t) for t in sorted(run.samples)},
-        "model_args": str(config.get("model_args", ""))[:300],
+        "model_args": str(config.get("model_args", ""))[:MOST_ARGUMENTS],
         "seed": config.get("fewshot_seed"),
         "partial": any(c.get("effective") != c.get("original") for c in own.values()),
         "seconds": _seconds(about),
         "results": str(run.results.resolve()),
         **{name: about.get(name) for name in _KEPT},
     }
+
+
+def arguments(about: dict[str, Any]) -> Any:
+    """The model's arguments as a results file has them: a table or a text, or None."""
+    return (about.get("config") or {}).get("model_args")
 
 
 def _seconds(about: dict[str, Any]) -> float | None:
