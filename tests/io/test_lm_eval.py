@@ -145,7 +145,7 @@ def test_runs_of_one_name_with_other_arguments_are_two_models(tmp_path):
     args, rows = "pretrained=org/m,dtype=float16", [row(0, [-1.0, -2.0], 0)]
     write_run(tmp_path / "a", tasks={"a": rows}, **with_args(args))
     write_run(tmp_path / "b", tasks={"b": rows}, **with_args(f"{args},load_in_4bit=True,batch_size=4"))
-    with pytest.raises(AlignmentError, match=r"'org/m' has runs of two models: .* differ in load_in_4bit not given aga"):
+    with pytest.raises(AlignmentError, match=r"'org/m' has runs of two models: .* differ in load_in_4bit not given"):
         find_runs([tmp_path])
     same = {"pretrained": "org/m/", "dtype": "float16", "device": "cuda:1"}
     write_run(tmp_path / "b", tasks={"b": rows}, **with_args(same))

@@ -322,5 +322,5 @@ def test_tasks_that_are_not_wanted_are_not_graded(tmp_path):
 def test_runs_of_one_name_with_other_arguments_are_two_models(tmp_path):
     write(tmp_path, NUMBER, model_args="a=1,batch_size=1")
     write(tmp_path, NUMBER, task="more", date="20261125_000000", model_args="a=1,load_in_4bit=True")
-    with pytest.raises(AlignmentError, match=r"'org/m' has runs of two models: .* differ in load_in_4bit not given aga"):
+    with pytest.raises(AlignmentError, match=r"'org/m' has runs of two models: .* differ in load_in_4bit not given"):
         read_lmms_eval([tmp_path])
