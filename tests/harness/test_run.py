@@ -133,7 +133,7 @@ def test_benchmarks_that_cannot_be_asked_in_one_run(toy, both):
     line = run(DISCO, "anchors", "twice", "--format", "lm-eval", cwd=both, status=2).stderr
     assert "asks one task in several benchmarks" in line
     table = open_responses(both / "one.zarr")
-    for name, half in (("first", slice(0, None, 2)), ("second", slice(1, None, 2))):  # other documents of the same tasks
+    for name, half in (("first", slice(0, None, 2)), ("second", slice(1, None, 2))):
         table.pick(items=np.arange(table.n_items)[half]).save(both / f"{name}.zarr")
     run(DISCO, "condense", "first.zarr", "second.zarr", "--out", "halves", *columns, cwd=both)
     line = run(DISCO, "anchors", "halves", "--format", "lm-eval", cwd=both, status=2).stderr

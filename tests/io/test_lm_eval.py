@@ -136,6 +136,18 @@ def test_tasks_that_are_not_wanted_have_no_part_in_a_run(tmp_path):
     assert open_answers(tmp_path / "anchors", items=["t/0", "t_anchors/0"]).n_items == 1
 
 
+def test_runs_of_a_part_of_a_task_are_told(tmp_path):
+    """As with --limit 2: what is imported is then no whole benchmark."""
+    counts = {"n-samples": {"t": {"original": 120, "effective": 4}}}
+    for model in "ab":
+        write_run(tmp_path / "runs", model, **counts)
+    said = "2 of 2 models ran on a part of their tasks (--limit, --samples, anchors) ('t' has 120 documents)"
+    assert said in disco("import", "lm-eval", "runs", "--out", "s.zarr", cwd=tmp_path).stderr
+    assert json.loads(disco("info", "s.zarr", "--json", cwd=tmp_path).stdout)["limited"] == said
+    write_run(tmp_path / "whole", "a")
+    assert "limited" not in json.loads(disco("info", "whole", "--json", cwd=tmp_path).stdout)
+
+
 def with_args(args):
     return {"config": {"model_revision": "main", "model_args": args}}
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from disco_eval import AlignmentError, FormatError, ValidationError, load
+from disco_eval.doubts import limited
 from disco_eval.io import open_answers
 from disco_eval.io.lmms_eval import lmms_eval, read_lmms_eval
 from disco_eval.store import open_responses
@@ -324,3 +325,10 @@ def test_runs_of_one_name_with_other_arguments_are_two_models(tmp_path):
     write(tmp_path, NUMBER, task="more", date="20261125_000000", model_args="a=1,load_in_4bit=True")
     with pytest.raises(AlignmentError, match=r"'org/m' has runs of two models: .* differ in load_in_4bit not given"):
         read_lmms_eval([tmp_path])
+
+
+def test_runs_of_a_part_of_a_task_are_told(tmp_path):
+    write(tmp_path / "runs", NUMBER, limit=2)
+    assert "1 of 1 models ran on a part of their tasks" in limited(read_lmms_eval([tmp_path]).provenance)
+    write(tmp_path / "runs", NUMBER)
+    assert limited(read_lmms_eval([tmp_path]).provenance) == ""

@@ -110,7 +110,7 @@ def _settings(first: Responses, other: Responses) -> str:
     differing = [
         f"{k} {a.get(k)!r} against {b.get(k)!r}"
         for k in a
-        if k not in ("date", "partial", "seconds", "results", "model_args") and a.get(k) != b.get(k)
+        if k not in ("date", "partial", "documents", "seconds", "results", "model_args") and a.get(k) != b.get(k)
     ]
     return "; ".join(differing)[:300] or "few-shot examples, template or data differ"
 

@@ -180,6 +180,7 @@ def read_run(run: Run, *, metric: str | None = None, items: ArrayLike | None = N
 
 def _about(logged: Logged) -> dict[str, Any]:
     results = logged.about
+    whole = ((results.get("n-samples") or {}).get(logged.name) or {}).get("original")
     return {
         "date": results.get("date"),
         "version": (results.get("versions") or {}).get(logged.name),
@@ -187,6 +188,7 @@ def _about(logged: Logged) -> dict[str, Any]:
         "model_args": str(_model_args(results) or "")[:MOST_ARGUMENTS],
         "lmms_eval_version": results.get("lmms_eval_version"),
         "partial": _limited(results) or logged.documents is not None,
+        "documents": whole if logged.documents is None else None,
     }
 
 

@@ -82,6 +82,7 @@ def about_run(run: Run) -> dict[str, Any]:
     date = about.get("date")
     counts = about.get("n-samples") or {}
     own = {task: counts[task] for task in run.samples if isinstance(counts.get(task), dict)}
+    cut = {t: c.get("original") for t, c in own.items() if c.get("effective") != c.get("original")}
     return {
         "date": ""
         if not isinstance(date, (int, float))
@@ -90,7 +91,8 @@ def about_run(run: Run) -> dict[str, Any]:
         "n-shot": {t: (about.get("n-shot") or {}).get(t) for t in sorted(run.samples)},
         "model_args": str(config.get("model_args", ""))[:MOST_ARGUMENTS],
         "seed": config.get("fewshot_seed"),
-        "partial": any(c.get("effective") != c.get("original") for c in own.values()),
+        "partial": bool(cut),
+        **({"documents": cut} if cut else {}),
         "seconds": _seconds(about),
         "results": str(run.results.resolve()),
         **{name: about.get(name) for name in _KEPT},
