@@ -292,3 +292,23 @@ def test_helm_names_the_model_anywhere_in_a_run(tmp_path):
     }
     file.write_text(json.dumps({**spec, "name": "gsm:model=org_b"}))
     assert read(others.helm([tmp_path / "b"]))["org/b"].items.subtasks == ["gsm"]
+
+
+def test_opencompass_grades_are_compared_with_its_results(tmp_path):
+    """Answers in sentences are graded by the letter in them, which only the tool's own evaluator finds."""
+    for kind in ("predictions", "results"):
+        (tmp_path / "oc" / kind / "m").mkdir(parents=True)
+    answers = zip(["A", "The answer is B.", "C", "A"], "ABAA", strict=True)
+    rows = {str(i): {"origin_prompt": "Q", "prediction": p, "gold": g} for i, (p, g) in enumerate(answers)}
+    (tmp_path / "oc" / "predictions" / "m" / "mmlu.json").write_text(json.dumps(rows))
+    said = tmp_path / "oc" / "results" / "m" / "mmlu.json"
+    said.write_text(json.dumps({"accuracy": 75.0, "details": {}}))
+    line = refused("import", "opencompass", "oc", "--out", "s.zarr", cwd=tmp_path)
+    assert "50.0 % of the predictions are the gold text, but" in line
+    assert "says accuracy 75, so right is something else here" in line
+    said.write_text(json.dumps({"accuracy": 50.0}))
+    done = disco("import", "opencompass", "oc", "--out", "s.zarr", cwd=tmp_path)
+    assert "gold text" not in done.stderr
+    said.unlink()
+    done = disco("import", "opencompass", "oc", "--out", "t.zarr", cwd=tmp_path)
+    assert "Answers of 1 models are graded as right where the prediction is the gold text" in done.stderr

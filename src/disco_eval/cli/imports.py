@@ -247,8 +247,16 @@ def opencompass(
 ) -> None:
     """Read predictions of OpenCompass: right or wrong (its perplexities are per token, so no probabilities)."""
     from ..io import others
+    from ..store import open_responses
 
     _several(others.opencompass(runs), out, allow_prompt_drift, about, as_json)
+    abouts = open_responses(out).provenance.get("models") or {}
+    if blind := [name for name, one in abouts.items() if not one.get("as_reported")]:
+        say(
+            f"Answers of {len(blind)} models are graded as right where the prediction is the gold text, with no "
+            f"results beside them to compare with: {some(blind)}. Where the tool looks for a letter or a number in an answer, "
+            "that is too strict"
+        )
 
 
 @app.command("timm", epilog="Example: **disco import timm *.parquet --labels val.csv --out imagenet.zarr**")

@@ -38,6 +38,7 @@ from .records import (
     one_model,
     one_models,
     read_json,
+    reported_as,
 )
 
 RESULTS = "*_results.json"
@@ -50,7 +51,6 @@ _OURS = {
     "doc_id", "doc", "doc_hash", "target", "arguments", "input", "input_media", "resps", "filtered_resps",
     "token_counts", "submission",
 }  # fmt: skip
-_AGREES = 0.001  # how far the mean grade may lie from what the results file says, rounded as that may be
 
 
 @dataclass
@@ -336,7 +336,7 @@ def _chosen(rows: list[_Row], file: str) -> list[str]:
 def _as_reported(mean: float, name: str, reported: Mapping[str, Any], file: str) -> None:
     """Refuse grades that were made from predictions and answers where their mean is not the one in the results."""
     said = [v for k, v in reported.items() if k.partition(",")[0] == name and isinstance(v, (int, float))]
-    if not any(abs(v - mean) <= _AGREES or abs(v / 100 - mean) <= _AGREES for v in said):
+    if not reported_as(mean, said):
         known = " and ".join(f"{v:.4g}" for v in said) or "nothing"
         raise FormatError(
             f"'{file}' holds predictions and answers for '{name}', no grades. {100 * mean:.1f} % of them are the same "

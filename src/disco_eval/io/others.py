@@ -38,6 +38,7 @@ from .records import (
     metric_of,
     one_model,
     read_json,
+    reported_as,
     single,
 )
 
@@ -239,7 +240,9 @@ def _helm_grades(task: str, stats: Sequence[Mapping[str, Any]], metric: str) -> 
 def opencompass(paths: Sequence[Path]) -> Named:
     """Readers for OpenCompass's ``predictions/MODEL/DATASET.json``, one per model: right or wrong.
 
-    Its perplexities are averages per token, not log-likelihoods of choices, so no probabilities are made of them.
+    Its perplexities are averages per token, not log-likelihoods of choices, so no probabilities are made of them. Right
+    is a prediction that is the gold text, and only where that gives what ``results/MODEL/DATASET.json`` says, as far as
+    there is one: answers that the tool looks for a letter or a number in are graded otherwise.
     """
     found: dict[str, list[Path]] = {}
     for path in paths:
@@ -258,9 +261,10 @@ def opencompass(paths: Sequence[Path]) -> Named:
 
 def _read_opencompass(name: str, files: list[Path]) -> Responses:
     with in_layout(files[0], "predictions of OpenCompass"):
-        records = []
+        records: list[Record] = []
+        checked = []
         for file in files:
-            rows = read_json(file)
+            before, rows = len(records), read_json(file)
             if not isinstance(rows, dict):
                 raise FormatError(f"'{file}' is not a table of predictions by number")
             for number, row in rows.items():
@@ -272,8 +276,27 @@ def _read_opencompass(name: str, files: list[Path]) -> Responses:
                 records.append(
                     Record(f"{file.stem}/{number}", file.stem, float(right), _digest(row.get("origin_prompt", ""), []))
                 )
+            checked.append(_as_reported(file, [r.grade for r in records[before:]]))
         graded = dict.fromkeys((file.stem for file in files), _SAME_TEXT)
-        return one_model(name, records, _provenance("opencompass", name, _SAME_TEXT, graded))
+        provenance = _provenance("opencompass", name, _SAME_TEXT, graded)
+        return one_model(name, records, {**provenance, "models": {name: {"as_reported": all(checked)}}})
+
+
+def _as_reported(file: Path, grades: list[float]) -> bool:
+    """Whether the results beside predictions give the mean of their grades; FormatError where they give another."""
+    beside = file.parents[2] / "results" / file.parent.name / file.name
+    results = read_json(beside) if beside.is_file() else {}
+    said = {k: v for k, v in results.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+    if not said or not grades:
+        return False
+    mean = float(np.mean(grades))
+    if not reported_as(mean, said.values()):
+        known = ", ".join(f"{k} {v:.4g}" for k, v in list(said.items())[:3])
+        raise FormatError(
+            f"'{file}': {100 * mean:.1f} % of the predictions are the gold text, but '{beside}' says {known}, so right "
+            "is something else here. Give grades as a table (disco import table)"
+        )
+    return True
 
 
 # ---- timm ------------------------------------------------------------------------------------------------------

@@ -112,6 +112,14 @@ def natural(item: str) -> tuple[str, int, str]:
     return (task, int(number), "") if number.isdecimal() else (task, -1, number)
 
 
+_AGREES = 0.001  # how far the mean grade may lie from what a results file says, rounded as that may be
+
+
+def reported_as(mean: float, said: Iterable[float]) -> bool:
+    """Whether a mean grade is one of the numbers that a tool reported, as a share or in percent."""
+    return any(abs(v - mean) <= _AGREES or abs(v / 100 - mean) <= _AGREES for v in said)
+
+
 def grade_of(value: Any) -> float:
     """A grade from 0 to 1 from a number, a truth value or their text; ValidationError where it is none."""
     text = str(value).strip()
