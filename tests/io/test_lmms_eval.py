@@ -332,3 +332,14 @@ def test_runs_of_a_part_of_a_task_are_told(tmp_path):
     assert "1 of 1 models ran on a part of their tasks" in limited(read_lmms_eval([tmp_path]).provenance)
     write(tmp_path / "runs", NUMBER)
     assert limited(read_lmms_eval([tmp_path]).provenance) == ""
+
+
+def test_of_benchmarks_of_several_harnesses_those_of_a_folders_own_tell_how_it_is_graded(tmp_path):
+    write(tmp_path / "new", STAR)
+    ours = {name: {"harness": "lmms-eval", "graded": {name: "maths"}, "metric": "default"} for name in ("toy", "b")}
+    other = {"harness": "lm-eval", "graded": {"toy": "acc"}, "metric": "acc"}
+    r = open_answers(tmp_path / "new", graded={"benchmarks": {**ours, "c": other, "d": {}}})
+    assert r.provenance["graded"] == {"toy": "maths"}
+    contradicts = {"harness": "lmms-eval", "graded": {"toy": "average"}, "metric": "average"}
+    r = open_answers(tmp_path / "new", graded={"benchmarks": {**ours, "c": contradicts}})
+    assert r.provenance["graded"] == {"toy": "average"}  # by default

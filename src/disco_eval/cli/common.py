@@ -94,7 +94,7 @@ def open_parts(answers: list[Path], c: Condensation, more: int) -> list[tuple[Pa
         start = f"{store_name(str(file))}/"  # several benchmarks that shared names of items were condensed together
         own = [name.removeprefix(start) for name in asked.tolist() if name.startswith(start)]
         bare = [name.partition("/")[2] for name in asked.tolist() if "/" in name]
-        graded = _grading(recorded, start[:-1])
+        graded = (recorded.get("benchmarks") or {}).get(start[:-1]) or recorded
         responses = open_answers(file, items=np.array([*asked.tolist(), *own, *bare], dtype=str), graded=graded)
         mine = np.isin(responses.items.ids, asked)
         if not own and bare and not mine.any() and len(known := np.intersect1d(responses.items.ids, bare)):
@@ -118,25 +118,6 @@ def open_parts(answers: list[Path], c: Condensation, more: int) -> list[tuple[Pa
     if (left := len(everyone) - joined.n_models) > 0:
         say(f"{left} models are in some of the files only and are left out")
     return [*whole, (parts[0][0], joined)]
-
-
-def _grading(recorded: dict[str, Any], benchmark: str) -> dict[str, Any]:
-    """How a benchmark's answers were graded; of several condensed together, its own, or what is the same in all."""
-    from ..checks import GRADING
-
-    several = recorded.get("benchmarks")
-    if not several:
-        return recorded
-    if benchmark in several:
-        return dict(several[benchmark])
-    by_task = [one.get("graded") or {} for one in several.values()]
-    together = {task: how for one in by_task for task, how in one.items()}
-    if all(by_task) and all(together[task] == how for one in by_task for task, how in one.items()):
-        names = ("harness", *(name for name in GRADING if name != "metric"))
-    else:
-        names, together = ("harness", *GRADING), {}
-    kinds = [{k: v for k, v in one.items() if k in names} for one in several.values()]
-    return {**kinds[0], "graded": together} if all(kind == kinds[0] for kind in kinds) else {}
 
 
 def options(pairs: list[str] | None) -> dict[str, Any]:

@@ -254,8 +254,8 @@ def opencompass(
     if blind := [name for name, one in abouts.items() if not one.get("as_reported")]:
         say(
             f"Answers of {len(blind)} models are graded as right where the prediction is the gold text, with no "
-            f"results beside them to compare with: {some(blind)}. Where the tool looks for a letter or a number in an answer, "
-            "that is too strict"
+            f"results beside them to compare with: {some(blind)}. Where the tool looks for a letter or a number in "
+            "an answer, that is too strict"
         )
 
 
