@@ -79,12 +79,12 @@ def read_names(file: Path) -> list[str]:
 def open_parts(answers: list[Path], c: Condensation, more: int) -> list[tuple[Path, Responses]]:
     """The answers of every file, graded as the source models' were.
 
-    Files that hold only a part of the items asked are put together, for the models in all.
+    Files that hold only a part of the items asked are put together, for every model those that it is in.
     """
     import numpy as np
 
     from ..io import open_answers
-    from ..joining import behind, beside, graded_alike
+    from ..joining import behind, graded_alike
 
     asked, recorded = c.asked(more).ids, c.provenance.get("responses") or {}
     of = dict(zip(asked.tolist(), c.asked(more).subtask.tolist(), strict=True))
@@ -113,11 +113,27 @@ def open_parts(answers: list[Path], c: Condensation, more: int) -> list[tuple[Pa
             parts.append((file, responses.pick(items=mine)))
     if len(parts) < 2:
         return whole + parts
-    joined = beside([responses for _, responses in parts])
-    everyone = {name for _, responses in parts for name in responses.models.ids.tolist()}
-    if (left := len(everyone) - joined.n_models) > 0:
-        say(f"{left} models are in some of the files only and are left out")
-    return [*whole, (parts[0][0], joined)]
+    return [*whole, *_joined(parts, len(asked))]
+
+
+def _joined(parts: list[tuple[Path, Responses]], n_asked: int) -> list[tuple[Path, Responses]]:
+    """Every model's answers from the files that it is in; those without all asked are left out if others have all."""
+    from ..joining import beside
+
+    files: dict[str, list[int]] = {}
+    for k, (_, responses) in enumerate(parts):
+        for name in responses.models.ids.tolist():
+            files.setdefault(name, []).append(k)
+    found = []
+    for own in dict.fromkeys(map(tuple, files.values())):
+        names = [name for name, of in files.items() if tuple(of) == own]
+        picked = [parts[k][1].pick(models=parts[k][1].models.positions(names)) for k in own]
+        found.append((parts[own[0]][0], beside(picked)))
+    complete = [(file, responses) for file, responses in found if responses.n_items == n_asked]
+    left = [name for _, r in found if r.n_items < n_asked for name in r.models.ids.tolist()]
+    if complete and left:
+        say(f"{len(left)} models are in some of the files only and are left out: {some(left)}")
+    return complete or found
 
 
 def options(pairs: list[str] | None) -> dict[str, Any]:
