@@ -534,10 +534,27 @@ def test_answers_that_became_text_are_read(tmp_path, text):
     np.testing.assert_array_equal(read_lm_eval([tmp_path / "a"]).probs, read_lm_eval([tmp_path / "b"]).probs)
 
 
-def test_a_bare_nan_is_called_so(tmp_path):
-    write_run(tmp_path, tasks={"t": [row(0, [-1.0, -2.0], 0, brier=float("nan"))]})
+def test_a_bare_nan_matters_where_it_decides(tmp_path):
+    """Python writes NaN, which is no JSON, for a metric without a value."""
+    write_run(tmp_path, tasks={"t": [row(k, [-1.0, -2.0], 0, brier=float("nan")) for k in range(3)]})
+    assert read_lm_eval([tmp_path]).correct.tolist() == [[1, 1, 1]]
+    with pytest.raises(DiscoError, match="line 1: the grade is nan, expected 0 to 1; choose another metric"):
+        read_lm_eval([tmp_path], metric="brier")
+    write_run(tmp_path, tasks={"t": [{**row(0, [-1.0, -2.0], 0), "doc_id": float("nan")}]})
     with pytest.raises(FormatError, match="line 1: a value is NaN"):
         read_lm_eval([tmp_path])
+    (file,) = tmp_path.rglob("samples*")
+    file.write_text(file.read_text()[:-30])
+    with pytest.raises(FormatError, match="line 1: the line is cut short or not JSON"):
+        read_lm_eval([tmp_path])
+
+
+def test_a_mark_before_a_text_is_passed_over(tmp_path):
+    write_run(tmp_path)
+    (file,) = tmp_path.rglob("samples*")
+    expected = read_lm_eval([tmp_path]).correct.tolist()
+    file.write_text(file.read_text(), encoding="utf-8-sig")
+    assert read_lm_eval([tmp_path]).correct.tolist() == expected
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])

@@ -8,8 +8,10 @@ not grow with the size of the files.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import DiscoError, FormatError, some
 from ..responses import Responses
 from .importing import check_items, join
-from .records import Record, Wanted, grade_of, in_layout, literal, loglikelihoods_of, metric_of, one_model
+from .records import Record, Wanted, grade_of, in_layout, lines_of, literal, loglikelihoods_of, metric_of, one_model
 from .runs import Run, about_run, find_runs
 from .targets import Meant, by_grade, meant_by, settled
 
@@ -122,7 +124,7 @@ def prompt_of(results: str | Path, item: str, digest: str) -> str | None:
     stamp = file.stem.removeprefix("results")
     decoder = msgspec.json.Decoder(_Logged)
     try:
-        for _, line in _lines(file.parent / f"samples_{task}{stamp}.jsonl"):
+        for _, line in lines_of(file.parent / f"samples_{task}{stamp}.jsonl"):
             row = decoder.decode(line)
             arguments = _arguments(row.arguments)
             if str(row.doc_id) == document and digest_of(arguments) == digest:
@@ -150,16 +152,16 @@ def _read_task(task: str, file: Path, metric: str | None, length_normalised: boo
     """The answers to a task, and what graded them: a metric, and the filter behind a comma where there is one."""
     chosen, records = "", list[Record]()
     meant: list[Meant | None] = []
-    decoder: msgspec.json.Decoder[Any] | None = None
+    kind: type[msgspec.Struct] | None = None
     name, _, filtered = (metric or "").partition(",")
     wanted_filter, mutual, filters = filtered, False, set[str]()
-    for number, line in _lines(file):
+    for number, line in lines_of(file):
         try:
-            if decoder is None:
+            if kind is None:
                 chosen, first, mutual = _first_row(line, name)
                 wanted_filter = filtered or first
-                decoder = msgspec.json.Decoder(_row_type(chosen))
-            row = decoder.decode(line)
+                kind = _row_type(chosen)
+            row = _decoded(line, kind)
             if row.doc_id < 0:
                 raise FormatError(f"doc_id is {row.doc_id}; lm_eval logs wrong rows for negative --samples")
             if row.filter != wanted_filter:  # the same document under another filter
@@ -173,7 +175,7 @@ def _read_task(task: str, file: Path, metric: str | None, length_normalised: boo
                 raise type(e)(f"'{file}', line {number}: {e}") from None
             why = _unreadable(line) if isinstance(e, msgspec.DecodeError) else str(e)
             raise FormatError(f"'{file}', line {number}: {why[:160]}. Run the evaluation again.") from None
-    if decoder is None:
+    if kind is None:
         raise FormatError(f"'{file}' is empty; the run did not finish")
     if not records:
         raise FormatError(
@@ -194,14 +196,16 @@ def _whole(records: list[Record], counts: Any, file: Path) -> None:
         )
 
 
-def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
+def _decoded(line: bytes, kind: Any) -> Any:
+    """A row; NaN, which is no JSON, is what Python wrote for a metric without a value, and matters if that decides."""
     try:
-        with file.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield number, line
-    except OSError as e:
-        raise FormatError(f"'{file}' cannot be read: {e.strerror}") from None
+        return msgspec.json.decode(line, type=kind)
+    except msgspec.DecodeError:
+        if b"NaN" not in line and b"Infinity" not in line:
+            raise
+        with contextlib.suppress(ValueError):
+            return msgspec.convert(json.loads(line), kind)
+        raise
 
 
 def _unreadable(line: bytes) -> str:
@@ -212,7 +216,7 @@ def _unreadable(line: bytes) -> str:
 
 def _first_row(line: bytes, metric: str) -> tuple[str, str, bool]:
     """The metric that decides, the row's filter, whose rows are taken by default, and whether choices stand twice."""
-    row = msgspec.json.decode(line)
+    row = _decoded(line, dict[str, Any])
     have = row.get("metrics") or [m for m in PREFERRED if m in row]
     chosen = metric or next((m for m in PREFERRED if m in have), have[0] if have else "")
     if chosen not in row:

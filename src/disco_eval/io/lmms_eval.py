@@ -34,6 +34,7 @@ from .records import (
     deciding,
     grade_of,
     in_layout,
+    lines_of,
     metric_of,
     one_model,
     one_models,
@@ -227,7 +228,7 @@ def _read_task(task: str, logged: Logged, metric: str | None) -> tuple[list[Reco
     file, results = logged.samples, logged.about
     listed = ((results.get("configs") or {}).get(logged.name) or {}).get("metric_list") or []
     names = [str(m["metric"]) for m in listed if m["metric"] not in _OURS]
-    rows = [_row(task, logged.documents, line, names, metric, f"'{file}', line {k}") for k, line in _lines(file)]
+    rows = [_row(task, logged.documents, line, names, metric, f"'{file}', line {k}") for k, line in lines_of(file)]
     if not rows:
         raise FormatError(f"'{file}' is empty; the run did not finish")
     expected = ((results.get("n-samples") or {}).get(logged.name) or {}).get("original")
@@ -243,14 +244,6 @@ def _read_task(task: str, logged: Logged, metric: str | None) -> tuple[list[Reco
             reported = (results.get("results") or {}).get(logged.name) or {}
             _as_reported(float(np.mean([grade for grade, _ in grades])), name, reported, str(file))
     return [Record(r.item, task, r.grade(name)[0], r.digest) for r, name in zip(rows, chosen, strict=True)], metrics
-
-
-def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        with file.open("rb") as lines:
-            yield from ((k, line) for k, line in enumerate(lines, 1) if line.strip())
-    except OSError as e:
-        raise FormatError(f"'{file}' cannot be read: {e.strerror}") from None
 
 
 def _row(task: str, documents: list[int] | None, line: bytes, names: list[str], metric: str | None, where: str) -> _Row:

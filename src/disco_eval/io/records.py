@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -270,6 +271,18 @@ def read_json(file: Path) -> Any:
         raise
     except (OSError, ValueError, RecursionError) as e:
         raise FormatError(f"'{file}' is not readable JSON ({str(e)[:100]})") from None
+
+
+def lines_of(file: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not empty, numbered from 1, without the mark that some editors put before a text."""
+    try:
+        with file.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+                if text.strip():
+                    yield number, text
+    except OSError as e:
+        raise FormatError(f"'{file}' cannot be read: {e.strerror}") from None
 
 
 def folders_with(paths: Sequence[Path], pattern: str, what: str) -> list[Path]:
