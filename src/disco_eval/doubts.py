@@ -24,8 +24,13 @@ def doubts(responses: Responses) -> list[str]:
 
     Reads a few models' answers to the first 2,000 items.
     """
-    part = limited(responses.provenance)
-    return [*([f"{part}: this part of the benchmark is what scores will be of"] if part else []), *_misfits(responses)]
+    found = _misfits(responses)
+    if part := limited(responses.provenance):
+        found = [f"{part}: this part of the benchmark is what scores will be of", *found]
+    if without := responses.provenance.get("without_choices"):
+        told = f"Probabilities of choices are left out, since {some(without)} has none of them: import such tasks apart"
+        found = [told, *found]
+    return found
 
 
 def limited(provenance: Mapping[str, Any]) -> str:
@@ -54,10 +59,10 @@ def _misfits(responses: Responses) -> list[str]:
     models = np.unique(np.linspace(0, responses.n_models - 1, SAMPLE[0]).round().astype(np.int64))
     most = min(SAMPLE[1], NUMBERS // (SAMPLE[0] * responses.max_choices))
     first = np.arange(min(responses.n_items, most))  # neighbours, which a store keeps together
-    some = responses.pick(models=models, items=first[responses.items.n_choices[first] > 1])
-    if some.n_models * some.n_items < ENOUGH:
+    few = responses.pick(models=models, items=first[responses.items.n_choices[first] > 1])
+    if few.n_models * few.n_items < ENOUGH:
         return []
-    found = [_below_guessing(some), _unrelated(some)]
+    found = [_below_guessing(few), _unrelated(few)]
     return [sentence for sentence in found if sentence]
 
 

@@ -70,7 +70,7 @@ def test_models_scored_by_different_scorers_are_not_mixed(tmp_path):
 
 def test_epochs_are_averaged(tmp_path):
     write(tmp_path / "logs", epochs=3)
-    ((_, read),) = inspect([tmp_path / "logs"])
+    ((_, read),) = inspect([tmp_path / "logs", tmp_path / "logs" / ".." / "logs"])
     assert set((3 * read().correct).round(6).ravel().tolist()) <= {0.0, 1.0, 2.0, 3.0}
 
 

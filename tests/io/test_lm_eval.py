@@ -549,6 +549,31 @@ def test_a_bare_nan_matters_where_it_decides(tmp_path):
         read_lm_eval([tmp_path])
 
 
+def test_arguments_that_overlap_and_files_of_others_are_passed_over(tmp_path):
+    where = write_run(tmp_path / "runs")
+    (where / "results_summary.json").write_text(json.dumps({"mine": 1}))
+    assert len(find_runs([tmp_path / "runs", tmp_path, where / ".." / where.name])) == 1
+    assert open_answers(tmp_path).n_models == 1
+    disco("import", "lm-eval", "runs", where, "--out", "s.zarr", cwd=tmp_path)
+    (file,) = tmp_path.rglob("samples*")
+    file.rename(file.with_suffix(".jsonl.gz"))
+    with pytest.raises(FormatError, match=r"samples_t_.*jsonl.gz' is packed; unpack it and its like \(gunzip\)"):
+        find_runs([tmp_path])
+    (next(tmp_path.rglob("results_2026*"))).unlink()
+    with pytest.raises(FormatError, match=r"results_summary.json' is not a results file of lm_eval"):
+        find_runs([tmp_path])
+
+
+def test_probabilities_that_are_dropped_are_told(tmp_path):
+    generated = {**row(0, [-1.0], 0, metrics={"exact_match": 1.0}), "filtered_resps": ["x"]}
+    tasks = {"t": [row(k, [-1.0, -2.0], 0) for k in range(3)], "gen": [generated]}
+    write_run(tmp_path / "runs", tasks=tasks)
+    said = disco("import", "lm-eval", "runs", "--out", "s.zarr", cwd=tmp_path).stderr
+    assert "Probabilities of choices are left out, since gen has none of them: import such tasks apart" in said
+    write_run(tmp_path / "all", tasks={"gen": [generated]})
+    assert "left out" not in disco("import", "lm-eval", "all", "--out", "t.zarr", cwd=tmp_path).stderr
+
+
 def test_a_mark_before_a_text_is_passed_over(tmp_path):
     write_run(tmp_path)
     (file,) = tmp_path.rglob("samples*")

@@ -343,3 +343,10 @@ def test_of_benchmarks_of_several_harnesses_those_of_a_folders_own_tell_how_it_i
     contradicts = {"harness": "lmms-eval", "graded": {"toy": "average"}, "metric": "average"}
     r = open_answers(tmp_path / "new", graded={"benchmarks": {**ours, "c": contradicts}})
     assert r.provenance["graded"] == {"toy": "average"}  # by default
+
+
+def test_arguments_that_overlap_and_files_of_others_are_passed_over(tmp_path):
+    write(tmp_path / "runs", NUMBER)
+    assert read_lmms_eval([tmp_path / "runs", tmp_path]).n_models == 1
+    (tmp_path / "runs" / "results_summary.json").write_text("{}")
+    assert open_answers(tmp_path).n_models == 1

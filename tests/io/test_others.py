@@ -312,3 +312,22 @@ def test_opencompass_grades_are_compared_with_its_results(tmp_path):
     said.unlink()
     done = disco("import", "opencompass", "oc", "--out", "t.zarr", cwd=tmp_path)
     assert "Answers of 1 models are graded as right where the prediction is the gold text" in done.stderr
+
+
+def test_arguments_that_overlap_count_once_and_files_of_one_name_are_not_one_model(tmp_path):
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        timm(tmp_path / name, "results")
+    labels(tmp_path)
+    first, second = (tmp_path / name / "results.parquet" for name in "ab")
+    assert len(read(others.timm([first, first], tmp_path / "labels.csv"))) == 1
+    with pytest.raises(AlignmentError, match=r"would both be 'results', since models are named by their files; rename"):
+        read(others.timm([first, second], tmp_path / "labels.csv"))
+    helm(tmp_path / "h")
+    assert read(others.helm([tmp_path / "h", tmp_path]))["org/m"].n_items == 2
+    where = tmp_path / "oc" / "predictions" / "m"
+    where.mkdir(parents=True)
+    (where / "arc.json").write_text(json.dumps({"0": {"prediction": "A", "gold": "A"}}))
+    assert read(others.opencompass([tmp_path / "oc", tmp_path]))["m"].n_items == 1
+    leaderboard(tmp_path / "l")
+    assert read(others.details([tmp_path / "l", tmp_path]))["org/m"].n_items == 2

@@ -40,7 +40,7 @@ def test_sheets_of_a_model_are_subtasks(tmp_path, ending):
     write(tmp_path, ending=ending)
     write(tmp_path, what="POPE_auxmatch", sheet=YES_OR_NO, ending=ending)
     write(tmp_path, what="MMStar", sheet={"index": [0], "prediction": ["A"]}, ending=ending)  # before it was judged
-    ((name, r),) = read(tmp_path).items()
+    ((name, r),) = read(tmp_path, tmp_path / "Qwen2.5-VL_7B", tmp_path).items()
     assert (name, r.models.ids.tolist()) == ("Qwen2.5-VL_7B", ["Qwen2.5-VL_7B"])
     assert r.items.ids.tolist() == ["MMStar/0", "MMStar/3", "MMStar/12", "POPE/1", "POPE/2"]
     assert r.items.subtasks == ["MMStar", "POPE"]

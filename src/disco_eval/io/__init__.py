@@ -71,17 +71,21 @@ def open_answers(
 
 def _outputs(folder: Path, items: ArrayLike | None, graded: Mapping[str, Any]) -> Responses | None:
     """What a harness wrote to a folder, by the metric of ``graded`` where that is of the same; None if none did."""
-    if next(folder.rglob("results*.json"), None):
-        from .lm_eval import read_lm_eval
+    from .vlmevalkit import holds_sheets, read_vlmevalkit
 
-        return read_lm_eval([folder], items=items, **_told(graded, "lm-eval"))
-    if next(folder.rglob("*_results.json"), None):
+    files = list(folder.rglob("results*.json"))  # others' files may be called so too
+    logged = any(next(file.parent.glob("samples_*.jsonl"), None) for file in files)
+    if not logged and next(folder.rglob("*_results.json"), None):
         from .lmms_eval import read_lmms_eval
 
         return read_lmms_eval([folder], items=items, **_told(graded, "lmms-eval"))
-    from .vlmevalkit import holds_sheets, read_vlmevalkit
+    if not logged and holds_sheets(folder):
+        return read_vlmevalkit([folder], items=items)
+    if files:
+        from .lm_eval import read_lm_eval
 
-    return read_vlmevalkit([folder], items=items) if holds_sheets(folder) else None
+        return read_lm_eval([folder], items=items, **_told(graded, "lm-eval"))
+    return None
 
 
 def _told(graded: Mapping[str, Any], harness: str) -> dict[str, Any]:

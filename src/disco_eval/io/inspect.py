@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import DiscoError, FormatError, ValidationError, some
 from ..responses import Responses
-from .records import Record, check_metrics, deciding, grade_of, metric_of, one_model, read_json
+from .records import Record, check_metrics, deciding, grade_of, metric_of, once, one_model, read_json
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 
@@ -28,14 +28,16 @@ def inspect(paths: Sequence[Path], *, metric: str | None = None) -> Iterator[tup
     reader = _reader()
     logs: dict[str, list[Path]] = {}
     tasks: set[str] = set()
+    found: list[Path] = []
     for path in paths:
         files = sorted(p for p in path.rglob("*") if p.suffix in (".eval", ".json")) if path.is_dir() else [path]
         if not files:
             raise FormatError(f"'{path}' holds no .eval logs of Inspect")
-        for file in files:
-            header = _header(reader, file)
-            logs.setdefault(str(header.eval.model), []).append(file)
-            tasks.add(_task(header))
+        found += files
+    for file in once(found):
+        header = _header(reader, file)
+        logs.setdefault(str(header.eval.model), []).append(file)
+        tasks.add(_task(header))
     check_metrics(metric, tasks)
     for model, files in logs.items():
         yield model, partial(_read, reader, model, files, metric)

@@ -36,6 +36,7 @@ from .records import (
     in_layout,
     lines_of,
     metric_of,
+    once,
     one_model,
     one_models,
     read_json,
@@ -104,14 +105,16 @@ def read_lmms_eval(
 def find_runs(paths: Iterable[str | Path]) -> list[Run]:
     """Every run in some output folders, however deep; later files of the same model add tasks."""
     runs: dict[str, Run] = {}
+    files: list[Path] = []
     for path in paths:
         folder = Path(path)
         found = sorted(folder.rglob(RESULTS)) if folder.is_dir() else []
         if not found:
             raise FormatError(f"'{folder}' holds no {RESULTS} of lmms-eval; give the folder that --output_path wrote")
-        for file in found:
-            with in_layout(file, "a results file of lmms-eval"):
-                _add(runs, file)
+        files += found
+    for file in once(files):
+        with in_layout(file, "a results file of lmms-eval"):
+            _add(runs, file)
     return list(runs.values())
 
 

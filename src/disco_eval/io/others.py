@@ -36,6 +36,7 @@ from .records import (
     literal,
     loglikelihoods_of,
     metric_of,
+    once,
     one_model,
     read_json,
     reported_as,
@@ -245,6 +246,7 @@ def opencompass(paths: Sequence[Path]) -> Named:
     there is one: answers that the tool looks for a letter or a number in are graded otherwise.
     """
     found: dict[str, list[Path]] = {}
+    every: list[Path] = []
     for path in paths:
         files = (
             sorted(f for f in path.rglob("*.json") if f.parent.parent.name == "predictions") if path.is_dir() else []
@@ -253,8 +255,9 @@ def opencompass(paths: Sequence[Path]) -> Named:
             raise FormatError(
                 f"'{path}' holds no predictions/MODEL/DATASET.json; give the folder that OpenCompass wrote"
             )
-        for file in files:
-            found.setdefault(file.parent.name, []).append(file)
+        every += files
+    for file in once(every):
+        found.setdefault(file.parent.name, []).append(file)
     for name, files in found.items():
         yield name, partial(_read_opencompass, name, files)
 
@@ -308,9 +311,15 @@ def timm(paths: Sequence[Path], labels: Path) -> Named:
     ``labels`` is a CSV with columns filename and label (the class's number); items keep its order.
     """
     names, numbers = _timm_labels(labels)
-    for path in paths:
+    named: dict[str, Path] = {}
+    for path in once(paths):
         if not path.is_file():
             raise FormatError(f"'{path}' is not a file; give the parquet files, one for each model")
+        if named.setdefault(path.stem, path) != path:
+            raise AlignmentError(
+                f"'{named[path.stem]}' and '{path}' would both be '{path.stem}', since models are named by their "
+                "files; rename one"
+            )
         yield path.stem, partial(_read_timm, path, names, numbers)
 
 

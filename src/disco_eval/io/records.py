@@ -77,7 +77,9 @@ def one_model(
     models = Models([name], revision=[revision])
     grades = np.array([[r.grade for r in ordered]], np.float32)
     if not known:
-        return Responses(models, items, grades, None, provenance)
+        without = sorted({r.subtask for r in ordered if r.loglikelihoods is None})
+        mixed = {"without_choices": without} if any(ll is not None for ll in lls) else {}
+        return Responses(models, items, grades, None, {**provenance, **mixed})
     table = np.full((1, len(ordered), max(len(ll or ()) for ll in lls)), -np.inf)
     for i, ll in enumerate(lls):
         table[0, i, : len(ll or ())] = ll
@@ -285,6 +287,11 @@ def lines_of(file: Path) -> Iterator[tuple[int, bytes]]:
         raise FormatError(f"'{file}' cannot be read: {e.strerror}") from None
 
 
+def once(files: Iterable[Path]) -> list[Path]:
+    """Every file once, where arguments of a command overlap; links to one file under other names are several."""
+    return list({file.parent.resolve() / file.name: file for file in files}.values())
+
+
 def folders_with(paths: Sequence[Path], pattern: str, what: str) -> list[Path]:
     """Folders, at any depth, that hold a file of the pattern; FormatError where a path has none."""
     found: list[Path] = []
@@ -293,4 +300,4 @@ def folders_with(paths: Sequence[Path], pattern: str, what: str) -> list[Path]:
         if not here:
             raise FormatError(f"'{path}' holds no {pattern}; give the folder that {what} wrote")
         found += here
-    return list(dict.fromkeys(found))
+    return once(found)

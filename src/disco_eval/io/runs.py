@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import AlignmentError, FormatError, some
-from .records import MOST_ARGUMENTS, in_layout, one_models, read_json
+from .records import MOST_ARGUMENTS, in_layout, once, one_models, read_json
 
 _KEPT = (
     "lm_eval_version",
@@ -37,6 +37,7 @@ def find_runs(paths: Iterable[str | Path]) -> list[Run]:
     runs of one task.
     """
     runs: dict[str, Run] = {}
+    files: list[Path] = []
     for path in paths:
         folder = Path(path)
         found = sorted(folder.rglob("results*.json")) if folder.is_dir() else []
@@ -46,9 +47,15 @@ def find_runs(paths: Iterable[str | Path]) -> list[Run]:
                 f"'{folder}' holds no results_*.json of lm_eval; give the folder that --output_path wrote"
                 + (f" ('{other.name}' looks like lmms-eval's: disco import lmms-eval)" if other else "")
             )
-        for file in found:
-            _add(runs, file)
+        files += [file for file in found if _is_results(file)] or found  # others' files may be called so too
+    for file in once(files):
+        _add(runs, file)
     return list(runs.values())
+
+
+def _is_results(file: Path) -> bool:
+    about = read_json(file)
+    return isinstance(about, dict) and "results" in about
 
 
 def _add(runs: dict[str, Run], file: Path) -> None:
@@ -61,6 +68,9 @@ def _add(runs: dict[str, Run], file: Path) -> None:
         samples = {
             f.stem.removeprefix("samples_").removesuffix(stamp): f for f in file.parent.glob(f"samples_*{stamp}.jsonl")
         }
+        packed = next(file.parent.glob(f"samples_*{stamp}.jsonl.*"), None)
+        if not samples and packed is not None:
+            raise FormatError(f"'{packed}' is packed; unpack it and its like (gunzip), then give the folder again")
         if not samples:
             raise FormatError(f"'{file}' has no samples files beside it; run lm_eval with --log_samples")
         run = runs.setdefault(model, Run(model, file, about))

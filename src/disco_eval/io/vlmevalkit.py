@@ -51,7 +51,7 @@ def vlmevalkit(paths: Sequence[Path]) -> Iterator[tuple[str, Callable[..., Respo
         for sheet in sheets:
             model, data, judge = _named(sheet)
             first, _ = found.setdefault(model, {}).setdefault(data, (sheet, judge))
-            if first != sheet:
+            if first.resolve() != sheet.resolve():
                 raise AlignmentError(f"'{model}' has two sheets of {data}: '{first}', '{sheet}'; keep one")
     for model, of in found.items():
         yield model, partial(_read, model, of)
