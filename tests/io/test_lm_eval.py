@@ -564,6 +564,22 @@ def test_arguments_that_overlap_and_files_of_others_are_passed_over(tmp_path):
         find_runs([tmp_path])
 
 
+def test_some_tasks_alone_are_imported(tmp_path):
+    rows = [row(k, [-1.0, -2.0], 0) for k in range(3)]
+    write_run(tmp_path / "runs", "a", tasks={"arc": rows, "hella": rows})
+    write_run(tmp_path / "runs", "b", tasks={"arc": rows})
+    write_run(tmp_path / "runs", "c", tasks={"hella": rows})
+    line = refused("import", "lm-eval", "runs", "--out", "s.zarr", cwd=tmp_path)
+    assert "'b' has no answers to 3 items, such as hella/0" in line
+    assert "To import some of the tasks alone: --tasks" in line
+    disco("import", "lm-eval", "runs", "--tasks", "ar*", "--out", "s.zarr", cwd=tmp_path)
+    r = open_responses(tmp_path / "s.zarr")
+    assert r.models.ids.tolist() == ["a", "b"]
+    assert r.items.subtasks == ["arc"]
+    line = refused("import", "lm-eval", "runs", "--tasks", "mmlu", "--out", "t.zarr", cwd=tmp_path)
+    assert "no task is called as in mmlu; there are arc, hella" in line
+
+
 def test_probabilities_that_are_dropped_are_told(tmp_path):
     generated = {**row(0, [-1.0], 0, metrics={"exact_match": 1.0}), "filtered_resps": ["x"]}
     tasks = {"t": [row(k, [-1.0, -2.0], 0) for k in range(3)], "gen": [generated]}

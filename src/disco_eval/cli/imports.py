@@ -141,6 +141,9 @@ def lm_eval(
     allow_prompt_drift: Drift = False,
     about: About = None,
     as_json: Json = False,
+    tasks: Annotated[
+        list[str] | None, typer.Option("--tasks", help="Only these tasks of the runs; may hold *. Repeatable.")
+    ] = None,
 ) -> None:
     """Read folders that lm_eval wrote with --output_path and --log_samples, any number of models.
 
@@ -149,9 +152,11 @@ def lm_eval(
     """
     from ..io.lm_eval import check_same_items, read_run
     from ..io.records import check_metrics
-    from ..io.runs import arguments, find_runs
+    from ..io.runs import arguments, find_runs, having
 
     metrics, found = _joined(metric), find_runs(runs)
+    if tasks:
+        found = having(found, tasks)
     check_metrics(metrics, (task for run in found for task in run.samples))
     readers = [
         (run.model, lambda run=run: read_run(run, metric=metrics, length_normalised=length_normalised)) for run in found

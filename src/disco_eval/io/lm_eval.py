@@ -103,6 +103,8 @@ def check_same_items(first: Responses, other: Responses, allow_prompt_drift: boo
     names = [str(r.models.ids[0]) for r in (first, other)]
     partial = [n for n, r in zip(names, (first, other), strict=True) if r.provenance["models"][n]["partial"]]
     note = f". {' and '.join(map(repr, partial))} ran on a subset (--limit or --samples)." if partial else ""
+    if set(first.items.subtask) != set(other.items.subtask):
+        note += ". To import some of the tasks alone: --tasks"
     check_items(first, other, allow_prompt_drift, lacking=note, differing=f": {_settings(first, other)}")
 
 

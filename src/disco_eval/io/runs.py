@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,17 @@ def find_runs(paths: Iterable[str | Path]) -> list[Run]:
     for file in once(files):
         _add(runs, file)
     return list(runs.values())
+
+
+def having(runs: list[Run], tasks: list[str]) -> list[Run]:
+    """The runs with those of their tasks that are called as wanted; FormatError where none is."""
+    known = sorted({task for run in runs for task in run.samples})
+    unknown = [one for one in tasks if not any(fnmatchcase(task, one) for task in known)]
+    if unknown:
+        raise FormatError(f"no task is called as in {some(unknown)}; there are {some(known)}")
+    for run in runs:
+        run.samples = {t: f for t, f in run.samples.items() if any(fnmatchcase(t, one) for one in tasks)}
+    return [run for run in runs if run.samples]
 
 
 def _is_results(file: Path) -> bool:
