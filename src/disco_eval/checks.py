@@ -13,6 +13,7 @@ from .errors import AlignmentError, ValidationError, some
 
 SUM_TOLERANCE = 5e-3  # float16 probabilities of many choices sum to 1 no better than this
 GRADING = ("metric", "length_normalised")  # what provenance says of how answers became grades and probabilities
+_GRADE_ALIKE = {"vlmevalkit": "let the same judge grade all"}  # of tools whose files hold one grade of an answer
 _SLAB = 2**18  # numbers checked together, so that their copies stay in a core's cache
 
 
@@ -161,7 +162,7 @@ def same_grading(
         if ours[task] != theirs[task]:
             raise AlignmentError(
                 f"{whose} has '{task}' graded by {theirs[task]!r}, {what} by {ours[task]!r}, and scores of both cannot "
-                f"be compared; import with the same --metric{instead}"
+                f"be compared; {_GRADE_ALIKE.get(new.get('harness', ''), 'import with the same --metric')}{instead}"
             )
     for name in GRADING:
         if name in new and name in old and new[name] != old[name] and not (name == "metric" and both):

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .calibration import OF_ESTIMATES, CrossValidation, source_flags
-from .checks import same_grading, same_questions
+from .checks import same_questions
 from .errors import AlignmentError, ValidationError, check_kind, some
 from .estimates import Estimate, SubtaskEstimate, ranked
 from .further import Taught, is_soft, is_taught
-from .joining import without_places
+from .joining import graded_alike, without_places
 from .more import top_up
 from .numerics.gp import squared_distances
 from .numerics.intervals import normal_width
@@ -91,7 +91,7 @@ class Condensation:
                 f"no answer for {len(missing)} of {len(self.anchors)} anchors of '{self.benchmark}' from {who}: "
                 f"{some(missing)}. Evaluate the models on all anchors ('disco anchors' lists them)."
             )
-        same_grading(responses.provenance, self.provenance.get("responses") or {}, f"'{self.benchmark}'")
+        graded_alike(responses.provenance, self.provenance.get("responses"), f"'{self.benchmark}'")
         part = responses.align(self.anchors.ids)
         with_choices = self.sources.probs is not None and part.probs is not None
         same_questions(self.items, part.items, f"'{self.benchmark}'", with_choices=with_choices)

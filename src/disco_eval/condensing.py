@@ -17,6 +17,7 @@ from .checks import check_subtasks, same_questions
 from .condensation import Condensation
 from .errors import AlignmentError, ValidationError, check_kind, some
 from .further import is_soft
+from .joining import graded_alike
 from .numerics.rng import Seed, generator
 from .predict import Auto, ScoreModel, predictor
 from .predict.subtasks import fit_subtasks
@@ -138,7 +139,7 @@ def update(
     answers to the whole benchmark. The expected error is that of the same procedure: in every fold anchors are chosen
     anew by those of the first models that are not left out, and all that are not left out teach.
 
-    Raises AlignmentError where ``responses`` lack a source model, or are answers to other items.
+    Raises AlignmentError where ``responses`` lack a source model, are answers to other items, or graded otherwise.
     """
     if not isinstance(condensation, Condensation):
         raise ValidationError(
@@ -156,6 +157,7 @@ def update(
         raise AlignmentError(f"'{condensation.benchmark}' has {known} items, but answers to {responses.n_items} came")
     at = responses.items.positions(condensation.anchors.ids)
     same_questions(condensation.items, responses.items.pick(at), f"'{condensation.benchmark}'")
+    graded_alike(responses.provenance, condensation.provenance.get("responses"), f"'{condensation.benchmark}'")
     _check_weights(condensation, responses.items)
     kept = replace(condensation, anchors=replace(condensation.anchors, positions=at))
     recipe = Recipe.of(kept.provenance, int(kept.provenance.get("n_asked", len(at))))

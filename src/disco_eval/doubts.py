@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,16 +20,49 @@ UNRELATED = 0.1  # correlation of grades with whether the label is the most prob
 
 
 def doubts(responses: Responses) -> list[str]:
-    """Sentences about labels and choices that hardly fit: reads a few models' answers to the first 2,000 items."""
+    """Sentences about what looks like a mistake: runs of a part of their tasks, labels and choices that hardly fit.
+
+    Reads a few models' answers to the first 2,000 items.
+    """
+    found = _misfits(responses)
+    if part := limited(responses.provenance):
+        found = [f"{part}: this part of the benchmark is what scores will be of", *found]
+    if without := responses.provenance.get("without_choices"):
+        told = f"Probabilities of choices are left out, since {some(without)} has none of them: import such tasks apart"
+        found = [told, *found]
+    return found
+
+
+def limited(provenance: Mapping[str, Any]) -> str:
+    """Which models' runs were of a part of their tasks' documents, in words; nothing where all were whole."""
+    abouts = {name: about for name, about in (provenance.get("models") or {}).items() if isinstance(about, Mapping)}
+    whole: dict[str, Any] = {}
+    names = []
+    for name, about in abouts.items():
+        if about.get("partial"):
+            whole |= about.get("documents") or {}
+        of_tasks = about.get("tasks") or {}
+        cut = {task: one.get("documents") for task, one in of_tasks.items() if one.get("partial")}
+        whole |= cut
+        if about.get("partial") or cut:
+            names.append(name)
+    if not names:
+        return ""
+    counts = [f"'{task}' has {n} documents" for task, n in sorted(whole.items()) if n]
+    which = f" ({'; '.join(counts[:3])}{'; ...' if len(counts) > 3 else ''})" if counts else ""
+    return f"{len(names)} of {len(abouts)} models ran on a part of their tasks (--limit, --samples, anchors){which}"
+
+
+def _misfits(responses: Responses) -> list[str]:
     if responses.probs is None or responses.items.label is None:
         return []
     models = np.unique(np.linspace(0, responses.n_models - 1, SAMPLE[0]).round().astype(np.int64))
     most = min(SAMPLE[1], NUMBERS // (SAMPLE[0] * responses.max_choices))
     first = np.arange(min(responses.n_items, most))  # neighbours, which a store keeps together
-    some = responses.pick(models=models, items=first[responses.items.n_choices[first] > 1])
-    if some.n_models * some.n_items < ENOUGH:
+    few = responses.pick(models=models, items=first[responses.items.n_choices[first] > 1])
+    if few.n_models * few.n_items < ENOUGH:
         return []
-    found = [_below_guessing(some), _unrelated(some)]
+    found = [_below_guessing(few), _unrelated(few)]
     return [sentence for sentence in found if sentence]
 
 

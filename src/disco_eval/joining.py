@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .axes import Array, Models
+from .checks import same_grading
 from .errors import AlignmentError, ValidationError, some
 from .responses import Responses
 
@@ -35,6 +36,31 @@ def recorded_of(responses: Mapping[str, Any] | None) -> dict[str, dict[str, Any]
     responses = responses or {}
     several = responses.get("benchmarks")
     return {name: dict(about or {}) for name, about in several.items()} if several else {"": dict(responses)}
+
+
+def graded_alike(
+    new: Mapping[str, Any],
+    old: Mapping[str, Any] | None,
+    whose: str,
+    what: str = "these answers",
+    benchmarks: Iterable[str] | None = None,
+) -> None:
+    """Refuse answers by another metric than others' to the same benchmark, or to each of several put together.
+
+    ``benchmarks`` are those of several that one benchmark's answers are to; by default those whose tasks it has.
+    Raises AlignmentError.
+    """
+    ours, theirs = recorded_of(new), recorded_of(old)
+    if "" in theirs:
+        if "" in ours:
+            same_grading(ours[""], theirs[""], whose, what)
+        return
+    for name, about in theirs.items():
+        shared = set(ours.get("", {}).get("graded") or {}) & set(about.get("graded") or {})
+        if name in ours:
+            same_grading(ours[name], about, f"'{name}'", what)
+        elif "" in ours and (shared if benchmarks is None else name in set(benchmarks)):
+            same_grading(ours[""], about, f"'{name}'", what)
 
 
 def without_places(responses: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import typer
 
 from disco_eval import Items, Responses, load, open_responses
 from disco_eval.cli import app
-from disco_eval.io import write_npz, write_table
+from disco_eval.io import read_npz, write_npz, write_table
 from disco_eval.predict import PREDICTORS
 from disco_eval.select import SELECTORS
 from disco_eval.studies import SPLITS
@@ -160,6 +160,31 @@ def test_answers_in_tables_npz_and_several_files(work, tmp_path):
     np.testing.assert_allclose([e["score"] for e in got], [e.score for e in expected], atol=1e-6)
     line = refused("estimate", work / "toy-20", tmp_path / "a.csv", tmp_path / "a.csv")
     assert "has answers in several files" in line
+
+
+def test_anchors_and_further_items_may_lie_in_files_of_their_own_for_every_model(work, tmp_path):
+    responses, c = open_responses(work / "toy.zarr"), load(work / "toy-20")
+    asked, files = c.asked(10).ids, []
+    for name in responses.models.ids[30:32].tolist():
+        own = responses.pick(models=responses.models.positions([name])).align(asked)
+        for part, at in (("anchors", slice(0, 20)), ("more", slice(20, 30))):
+            files.append(tmp_path / f"{name}-{part}.npz")
+            write_npz(own.pick(items=np.arange(30)[at]), files[-1])
+    whole = tmp_path / "whole.npz"
+    write_npz(responses.pick(models=np.arange(30, 32)).align(asked), whole)
+    found, expected = (
+        json.loads(disco("estimate", work / "toy-20", *answers, "--more", 10, "--json").stdout)["estimates"]
+        for answers in (files, [whole])
+    )
+    assert [e["model"] for e in found] == [e["model"] for e in expected]
+    np.testing.assert_allclose([e["score"] for e in found], [e["score"] for e in expected], atol=1e-6)
+    first, second = files[0], files[2]  # the anchors of one model, but for one, and of another, but for two
+    for file, n in ((first, 1), (second, 2)):
+        r = read_npz(file)
+        write_npz(r.pick(items=np.arange(n, r.n_items)), file)
+    line = refused("estimate", work / "toy-20", first, second)
+    assert "no answer for 1 of 20 anchors" in line
+    assert str(c.anchors.ids[0]) in line
 
 
 def test_anchors_in_each_format(work):

@@ -7,11 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from disco_eval import Responses, load, open_responses
+from disco_eval import DiscoError, Responses, load, open_responses
+from disco_eval.harness.formats import write_task_folder
+from disco_eval.harness.prompts import Settings
 from disco_eval.io.lm_eval import find_runs, read_lm_eval, read_run
 from tests.harness.conftest import DISCO, OFFLINE, run
 
@@ -130,6 +133,11 @@ def test_benchmarks_that_cannot_be_asked_in_one_run(toy, both):
     line = run(DISCO, "anchors", "twice", "--format", "lm-eval", cwd=both, status=2).stderr
     assert "asks one task in several benchmarks" in line
     table = open_responses(both / "one.zarr")
+    for name, half in (("first", slice(0, None, 2)), ("second", slice(1, None, 2))):
+        table.pick(items=np.arange(table.n_items)[half]).save(both / f"{name}.zarr")
+    run(DISCO, "condense", "first.zarr", "second.zarr", "--out", "halves", *columns, cwd=both)
+    line = run(DISCO, "anchors", "halves", "--format", "lm-eval", cwd=both, status=2).stderr
+    assert "asks one task in several benchmarks" in line
     items = table.items.having(ids=[f"mine/{k}" for k in range(table.n_items)], digest=None)
     Responses(table.models, items, table.correct, table.probs).save(both / "mine.zarr")
     run(DISCO, "condense", "two.zarr", "mine.zarr", "--out", "mixed", *columns, cwd=both)
@@ -315,6 +323,26 @@ def test_a_frozen_task_folder_runs_on_the_stock_command_line(toy, tmp_path, answ
     norm = read_lm_eval([tmp_path / "answers"], metric="acc_norm")
     (run_,) = [r for r in find_runs([toy / "runs"]) if r.model.endswith("m11")]
     np.testing.assert_array_equal(norm.correct, read_run(run_, metric="acc_norm").align(norm.items.ids).correct)
+
+
+def test_tasks_that_are_graded_otherwise_are_not_frozen(toy, tmp_path):
+    """As truthfulqa_mc2, which grades by the probability of all right choices."""
+    shutil.copytree(toy / "tasks", tmp_path / "tasks")
+    (tmp_path / "tasks" / "own.py").write_text("def grade(doc, results):\n    return {'acc': 0.5}\n")
+    with (tmp_path / "tasks" / "toy_facts.yaml").open("a") as file:
+        file.write("process_results: !function own.grade\n")
+    ask = ("anchors", "toy-18", "--format", "task-dir", "--tasks-path", tmp_path / "tasks", "--out", tmp_path / "f")
+    line = run(DISCO, *ask, cwd=toy, status=2).stderr
+    assert "task 'toy_facts' has a grader of its own (process_results), so it cannot be frozen; use 'disco run'" in line
+    assert not (tmp_path / "f").exists()
+    c, settings = load(toy / "toy-18"), Settings(tasks_path=toy / "tasks")
+    s = c.sources
+    other = replace(c, sources=Responses(s.models, s.items, 0.9 * s.grades(), s.probs))
+    with pytest.raises(DiscoError, match="'toy_facts' was graded otherwise than by which choice is the most probable"):
+        write_task_folder(other, tmp_path / "f", settings)
+    responses = {**c.provenance["responses"], "graded": {"toy_facts": "brier"}}
+    with pytest.raises(DiscoError, match="'toy_facts' was graded by 'brier', not by acc or acc_norm"):
+        write_task_folder(replace(c, provenance={**c.provenance, "responses": responses}), tmp_path / "f", settings)
 
 
 def test_the_samples_file_is_sorted_complete_and_says_when_it_is_safe(toy):

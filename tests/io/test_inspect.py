@@ -17,23 +17,24 @@ import sys
 from inspect_ai import Task, eval
 from inspect_ai.dataset import Sample
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
-from inspect_ai.scorer import match
+from inspect_ai.scorer import includes, match
 folder, name, epochs = sys.argv[1], sys.argv[2], int(sys.argv[3])
 samples = [Sample(id=i + 1, input=f"Say {i}", target=str(i)) for i in range(4)]
 outputs = [ModelOutput.from_content("mockllm/model", str(k % 4 if k % 3 else 99)) for k in range(4 * epochs)]
 for output in outputs:  # without it, tokens are counted with a vocabulary from the network
     output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
-task = Task(dataset=samples, scorer=match(location="exact"), name="toy")
+scorers = [match(location="exact")] if len(sys.argv) < 5 else [includes()]
+task = Task(dataset=samples, scorer=scorers, name="toy")
 model = get_model("mockllm/" + name, custom_outputs=outputs)
 (log,) = eval(task, model=model, log_dir=folder, epochs=epochs, display="none", max_connections=1, max_samples=1)
-print("GRADES", [s.scores["match"].value for s in log.samples], log.status)
+print("GRADES", [next(iter(s.scores.values())).value for s in log.samples], log.status)
 """
 
 
-def write(folder, name="a", epochs=1):
+def write(folder, name="a", epochs=1, *scorer):
     env = {**os.environ, "INSPECT_DISPLAY": "none"}
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(folder), name, str(epochs)],
+        [sys.executable, "-c", SCRIPT, str(folder), name, str(epochs), *scorer],
         capture_output=True,
         text=True,
         env=env,
@@ -58,9 +59,18 @@ def test_grades_are_those_that_inspect_gave(tmp_path):
         next(iter(inspect([tmp_path / "logs"], metric="f1")))[1]()
 
 
+def test_models_scored_by_different_scorers_are_not_mixed(tmp_path):
+    write(tmp_path / "logs", "a")
+    write(tmp_path / "logs", "b", 1, "includes")
+    graded = [read().provenance["graded"] for _, read in inspect([tmp_path / "logs"])]
+    assert graded == [{"toy": "match"}, {"toy": "includes"}]
+    line = refused("import", "inspect", "logs", "--out", "s.zarr", cwd=tmp_path)
+    assert "'mockllm/a' has 'toy' graded by 'match', 'mockllm/b' by 'includes'" in line
+
+
 def test_epochs_are_averaged(tmp_path):
     write(tmp_path / "logs", epochs=3)
-    ((_, read),) = inspect([tmp_path / "logs"])
+    ((_, read),) = inspect([tmp_path / "logs", tmp_path / "logs" / ".." / "logs"])
     assert set((3 * read().correct).round(6).ravel().tolist()) <= {0.0, 1.0, 2.0, 3.0}
 
 

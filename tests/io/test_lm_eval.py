@@ -90,6 +90,7 @@ def test_tasks_may_have_metrics_of_their_own(tmp_path):
     for metric, right in (
         ("arc_*=acc_norm", ["arc_easy", "arc_hard"]),
         ("arc_hard=acc;arc_*=acc_norm;acc", ["arc_easy"]),
+        ("acc;arc_*=acc_norm", ["arc_easy", "arc_hard"]),  # what is for a task goes before what is for all
         ("arc_hard=acc;acc_norm", ["arc_easy", "other", "whole_anchors"]),
         ("whole=acc_norm", ["whole_anchors"]),  # a folder of tasks with the anchors alone
     ):
@@ -105,12 +106,77 @@ def test_tasks_may_have_metrics_of_their_own(tmp_path):
         "other": "acc", "whole_anchors": "acc",
     }  # fmt: skip
     line = refused("import", "lm-eval", "more", "--out", "s.zarr", "--metric", "acc", cwd=tmp_path)
+    assert "'s.zarr' has 'arc_easy' graded by 'acc_norm', --metric asks for 'acc'" in line
+    line = refused("import", "lm-eval", "more", "--out", "s.zarr", cwd=tmp_path)
     assert "has 'arc_easy' graded by 'acc_norm', the models to add by 'acc', and scores of both cannot" in line
     one_by_one = ("--metric", "arc_easy=acc_norm", "--metric", "arc_hard=acc_norm")  # comes to the same
     disco("import", "lm-eval", "more", "--out", "s.zarr", *one_by_one, cwd=tmp_path)
     assert open_responses(tmp_path / "s.zarr").n_models == 3
     line = refused(*ask, "--metric", "arc=acc_norm", cwd=tmp_path)
     assert "no task is called as in 'arc=acc_norm'; there are arc_easy, arc_hard, other" in line
+    line = refused(*ask, "--metric", "acc", "--metric", "*=acc_norm", cwd=tmp_path)
+    assert "--metric 'acc' decides no task: others are given for all of arc_easy, arc_hard, other" in line
+
+
+def test_tasks_that_are_not_wanted_have_no_part_in_a_run(tmp_path):
+    """A model's run of more tasks than were condensed: ones without choices, and ones that nothing grades."""
+    choices = [row(k, [-1.0, -2.0], 0) for k in range(3)]
+    text = {**row(0, [-1.0], 0, metrics={"word_perplexity": [-100.0, 20]}), "filtered_resps": "x"}
+    generated = {**row(0, [-1.0], 0, metrics={"exact_match": 1.0}), "filtered_resps": ["x"]}
+    write_run(tmp_path, tasks={"t": choices, "gen": [generated], "wiki": [text]})
+    wanted = ["t/0", "t/2", "other/1"]
+    r = open_answers(tmp_path, items=wanted)
+    assert r.items.ids.tolist() == ["t/0", "t/2"]
+    assert r.probs is not None
+    assert r.provenance["graded"] == {"t": "acc"}
+    with pytest.raises(DiscoError, match="samples_wiki"):
+        open_answers(tmp_path)
+    write_run(tmp_path / "anchors", tasks={"t_anchors": choices, "wiki": [text]})
+    assert open_answers(tmp_path / "anchors", items=["t_anchors/0"]).n_items == 1
+    assert open_answers(tmp_path / "anchors", items=["t/0", "t_anchors/0"]).n_items == 1
+
+
+def test_runs_of_a_part_of_a_task_are_told(tmp_path):
+    """As with --limit 2: what is imported is then no whole benchmark."""
+    counts = {"n-samples": {"t": {"original": 120, "effective": 4}}}
+    for model in "ab":
+        write_run(tmp_path / "runs", model, **counts)
+    said = "2 of 2 models ran on a part of their tasks (--limit, --samples, anchors) ('t' has 120 documents)"
+    assert said in disco("import", "lm-eval", "runs", "--out", "s.zarr", cwd=tmp_path).stderr
+    assert json.loads(disco("info", "s.zarr", "--json", cwd=tmp_path).stdout)["limited"] == said
+    write_run(tmp_path / "whole", "a")
+    assert "limited" not in json.loads(disco("info", "whole", "--json", cwd=tmp_path).stdout)
+
+
+def with_args(args):
+    return {"config": {"model_revision": "main", "model_args": args}}
+
+
+def test_runs_of_one_name_with_other_arguments_are_two_models(tmp_path):
+    """As a model and itself in 4 bits: lm_eval calls both by what is loaded."""
+    args, rows = "pretrained=org/m,dtype=float16", [row(0, [-1.0, -2.0], 0)]
+    write_run(tmp_path / "a", tasks={"a": rows}, **with_args(args))
+    write_run(tmp_path / "b", tasks={"b": rows}, **with_args(f"{args},load_in_4bit=True,batch_size=4"))
+    with pytest.raises(AlignmentError, match=r"'org/m' has runs of two models: .* differ in load_in_4bit not given"):
+        find_runs([tmp_path])
+    same = {"pretrained": "org/m/", "dtype": "float16", "device": "cuda:1"}
+    write_run(tmp_path / "b", tasks={"b": rows}, **with_args(same))
+    assert set(find_runs([tmp_path])[0].samples) == {"a", "b"}
+    disco("import", "lm-eval", "a", "--out", "s.zarr", cwd=tmp_path)
+    write_run(tmp_path / "c", tasks={"a": rows}, **with_args({**same, "peft": "org/adapter"}))
+    done = disco("import", "lm-eval", "c", "--out", "s.zarr", cwd=tmp_path)
+    assert "'org/m' was in 's.zarr' already, from a run that differs in peft not given against org/ada" in done.stderr
+    again = disco("import", "lm-eval", "a", "--out", "s.zarr", cwd=tmp_path)
+    assert "differs" not in again.stderr
+    assert "1 were there already" in again.stdout
+
+
+def test_a_metric_other_than_the_stores_is_refused_where_no_model_is_new(tmp_path):
+    write_run(tmp_path / "runs")
+    disco("import", "lm-eval", "runs", "--out", "s.zarr", cwd=tmp_path)
+    line = refused("import", "lm-eval", "runs", "--out", "s.zarr", "--metric", "acc_norm", cwd=tmp_path)
+    assert "'s.zarr' has 't' graded by 'acc', --metric asks for 'acc_norm', and scores of both" in line
+    disco("import", "lm-eval", "runs", "--out", "s.zarr", "--metric", "acc", cwd=tmp_path)
 
 
 def test_generated_answers_are_grades(tmp_path):
@@ -468,10 +534,68 @@ def test_answers_that_became_text_are_read(tmp_path, text):
     np.testing.assert_array_equal(read_lm_eval([tmp_path / "a"]).probs, read_lm_eval([tmp_path / "b"]).probs)
 
 
-def test_a_bare_nan_is_called_so(tmp_path):
-    write_run(tmp_path, tasks={"t": [row(0, [-1.0, -2.0], 0, brier=float("nan"))]})
+def test_a_bare_nan_matters_where_it_decides(tmp_path):
+    """Python writes NaN, which is no JSON, for a metric without a value."""
+    write_run(tmp_path, tasks={"t": [row(k, [-1.0, -2.0], 0, brier=float("nan")) for k in range(3)]})
+    assert read_lm_eval([tmp_path]).correct.tolist() == [[1, 1, 1]]
+    with pytest.raises(DiscoError, match="line 1: the grade is nan, expected 0 to 1; choose another metric"):
+        read_lm_eval([tmp_path], metric="brier")
+    write_run(tmp_path, tasks={"t": [{**row(0, [-1.0, -2.0], 0), "doc_id": float("nan")}]})
     with pytest.raises(FormatError, match="line 1: a value is NaN"):
         read_lm_eval([tmp_path])
+    (file,) = tmp_path.rglob("samples*")
+    file.write_text(file.read_text()[:-30])
+    with pytest.raises(FormatError, match="line 1: the line is cut short or not JSON"):
+        read_lm_eval([tmp_path])
+
+
+def test_arguments_that_overlap_and_files_of_others_are_passed_over(tmp_path):
+    where = write_run(tmp_path / "runs")
+    (where / "results_summary.json").write_text(json.dumps({"mine": 1}))
+    assert len(find_runs([tmp_path / "runs", tmp_path, where / ".." / where.name])) == 1
+    assert open_answers(tmp_path).n_models == 1
+    disco("import", "lm-eval", "runs", where, "--out", "s.zarr", cwd=tmp_path)
+    (file,) = tmp_path.rglob("samples*")
+    file.rename(file.with_suffix(".jsonl.gz"))
+    with pytest.raises(FormatError, match=r"samples_t_.*jsonl.gz' is packed; unpack it and its like \(gunzip\)"):
+        find_runs([tmp_path])
+    (next(tmp_path.rglob("results_2026*"))).unlink()
+    with pytest.raises(FormatError, match=r"results_summary.json' is not a results file of lm_eval"):
+        find_runs([tmp_path])
+
+
+def test_some_tasks_alone_are_imported(tmp_path):
+    rows = [row(k, [-1.0, -2.0], 0) for k in range(3)]
+    write_run(tmp_path / "runs", "a", tasks={"arc": rows, "hella": rows})
+    write_run(tmp_path / "runs", "b", tasks={"arc": rows})
+    write_run(tmp_path / "runs", "c", tasks={"hella": rows})
+    line = refused("import", "lm-eval", "runs", "--out", "s.zarr", cwd=tmp_path)
+    assert "'b' has no answers to 3 items, such as hella/0" in line
+    assert "To import some of the tasks alone: --tasks" in line
+    disco("import", "lm-eval", "runs", "--tasks", "ar*", "--out", "s.zarr", cwd=tmp_path)
+    r = open_responses(tmp_path / "s.zarr")
+    assert r.models.ids.tolist() == ["a", "b"]
+    assert r.items.subtasks == ["arc"]
+    line = refused("import", "lm-eval", "runs", "--tasks", "mmlu", "--out", "t.zarr", cwd=tmp_path)
+    assert "no task is called as in mmlu; there are arc, hella" in line
+
+
+def test_probabilities_that_are_dropped_are_told(tmp_path):
+    generated = {**row(0, [-1.0], 0, metrics={"exact_match": 1.0}), "filtered_resps": ["x"]}
+    tasks = {"t": [row(k, [-1.0, -2.0], 0) for k in range(3)], "gen": [generated]}
+    write_run(tmp_path / "runs", tasks=tasks)
+    said = disco("import", "lm-eval", "runs", "--out", "s.zarr", cwd=tmp_path).stderr
+    assert "Probabilities of choices are left out, since gen has none of them: import such tasks apart" in said
+    write_run(tmp_path / "all", tasks={"gen": [generated]})
+    assert "left out" not in disco("import", "lm-eval", "all", "--out", "t.zarr", cwd=tmp_path).stderr
+
+
+def test_a_mark_before_a_text_is_passed_over(tmp_path):
+    write_run(tmp_path)
+    (file,) = tmp_path.rglob("samples*")
+    expected = read_lm_eval([tmp_path]).correct.tolist()
+    file.write_text(file.read_text(), encoding="utf-8-sig")
+    assert read_lm_eval([tmp_path]).correct.tolist() == expected
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])

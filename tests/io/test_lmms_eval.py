@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from disco_eval import AlignmentError, FormatError, ValidationError, load
+from disco_eval.doubts import limited
 from disco_eval.io import open_answers
 from disco_eval.io.lmms_eval import lmms_eval, read_lmms_eval
 from disco_eval.store import open_responses
@@ -234,13 +235,13 @@ def test_answers_are_graded_as_the_sources_were(tmp_path):
     assert by_folder == by_store
     disco("import", "lmms-eval", "new", "--out", "otherwise.zarr", cwd=tmp_path)
     line = refused("estimate", "c", "otherwise.zarr", cwd=tmp_path)
-    assert "'maths' was made with metric 'maths', 'otherwise.zarr' with 'default', and scores of both cannot" in line
+    assert "'maths' has 'toy' graded by 'maths', 'otherwise.zarr' by 'average', and scores of both cannot" in line
     c = load(tmp_path / "c")
     assert c.estimate(open_answers(tmp_path / "new", graded=c.provenance["responses"]))[0].score == by_store[0]["score"]
-    with pytest.raises(AlignmentError, match="'maths' was made with metric 'maths', these answers with 'default'"):
+    with pytest.raises(AlignmentError, match="'maths' has 'toy' graded by 'maths', these answers by 'average'"):
         c.estimate(open_answers(tmp_path / "new"))
     line = refused("compare", "c", "new", "otherwise.zarr", cwd=tmp_path)
-    assert "'otherwise.zarr' with 'default'" in line
+    assert "'otherwise.zarr' by 'average'" in line
 
 
 def test_benchmarks_condensed_together_may_have_been_graded_by_different_metrics(tmp_path):
@@ -255,10 +256,97 @@ def test_benchmarks_condensed_together_may_have_been_graded_by_different_metrics
         new[task] = read_lmms_eval([tmp_path / "new" / task], metric=metric)
         disco("import", "lmms-eval", f"runs-{task}", "--metric", metric, "--out", f"{task}.zarr", cwd=tmp_path)
     disco("condense", "aa.zarr", "bb.zarr", "--anchors", 12, "--out", "c", "--no-curve", cwd=tmp_path)
-    line = refused("estimate", "c", "new-aa", "new-bb", cwd=tmp_path)
-    assert "'aa' was made with metric 'maths', 'new-aa' with 'default'" in line
+    by_task = disco("estimate", "c", "new-aa", "new-bb", "--json", cwd=tmp_path).stdout
     named = disco("estimate", "c", "new/aa", "new/bb", "--json", cwd=tmp_path).stdout
     for task, r in new.items():
         r.save(tmp_path / f"{task}-new.zarr")
     stored = disco("estimate", "c", "aa-new.zarr", "bb-new.zarr", "--json", cwd=tmp_path).stdout
-    assert json.loads(named)["estimates"] == json.loads(stored)["estimates"]
+    assert json.loads(named)["estimates"] == json.loads(stored)["estimates"] == json.loads(by_task)["estimates"]
+    disco("import", "lmms-eval", "new-aa", "--metric", "average", "--out", "other.zarr", cwd=tmp_path)
+    line = refused("estimate", "c", "other.zarr", "bb-new.zarr", cwd=tmp_path)
+    assert "'aa' has 'aa' graded by 'maths', 'other.zarr' by 'average'" in line
+
+
+def test_anchors_alone_are_graded_by_what_decided_the_whole(tmp_path):
+    """The default is a metric that every document has: among the anchors alone that may be another."""
+    rng = np.random.default_rng(0)
+    right = rng.random((16, 30)) < rng.uniform(0.2, 0.9, (16, 1))
+    right[:, 0] = True  # so that it is no anchor
+    rows = [[{"judged": {"score": float(not x)}, "overall": float(x)} for x in one] for one in right]
+    for k, one in enumerate(rows):
+        del one[0]["judged"]
+        write(tmp_path / "runs" / f"m{k}", one, model=f"org/m{k}")
+    disco("import", "lmms-eval", "runs", "--out", "all.zarr", cwd=tmp_path)
+    assert open_responses(tmp_path / "all.zarr").provenance["graded"] == {"toy": "overall"}
+    disco("condense", "all.zarr", "--anchors", 10, "--out", "c", "--no-curve", cwd=tmp_path)
+    kept = [int(i.rpartition("/")[2]) for i in load(tmp_path / "c").anchors.ids]
+    assert 0 not in kept
+    write(tmp_path / "whole", rows[3], model="org/new")
+    metadata = {"disco_task": "toy", "disco_doc_ids": kept}
+    few = [rows[3][k] for k in kept]
+    write(tmp_path / "part", few, model="org/new", task="toy_anchors", metadata=metadata, numbers=kept)
+    assert open_answers(tmp_path / "part").provenance["graded"] == {"toy": "judged"}
+    whole, part = (json.loads(disco("estimate", "c", a, "--json", cwd=tmp_path).stdout) for a in ("whole", "part"))
+    assert whole["estimates"] == part["estimates"]
+
+
+def test_models_graded_by_different_defaults_are_not_mixed(tmp_path):
+    write(tmp_path / "runs" / "a", [{"overall": 1.0}, {"overall": 0.0}], model="a")
+    write(tmp_path / "runs" / "b", [{"overall": 1.0, "acc": 0.0}, {"overall": 0.0, "acc": 0.0}], model="b")
+    line = refused("import", "lmms-eval", "runs", "--out", "s.zarr", cwd=tmp_path)
+    assert "'a' has 'toy' graded by 'overall', 'b' by 'acc', and scores of both cannot be compared" in line
+    with pytest.raises(AlignmentError, match="'a' has 'toy' graded by 'overall', 'b' by 'acc'"):
+        read_lmms_eval([tmp_path / "runs"])
+    disco("import", "lmms-eval", "runs", "--metric", "overall", "--out", "s.zarr", cwd=tmp_path)
+
+
+def test_a_task_whose_documents_have_one_of_two_metrics_is_read_so_again(tmp_path):
+    write(tmp_path, MME)
+    r = read_lmms_eval([tmp_path])
+    how = r.provenance["graded"]
+    assert how == {"toy": "mme_cognition_score|mme_perception_score"}
+    again = open_answers(tmp_path, graded=r.provenance)
+    assert again.correct.tolist() == r.correct.tolist()
+    assert again.provenance["graded"] == how
+    write(tmp_path / "half", MME[:1], listed=list(how["toy"].split("|")))
+    assert open_answers(tmp_path / "half", graded=r.provenance).provenance["graded"] == how
+
+
+def test_tasks_that_are_not_wanted_are_not_graded(tmp_path):
+    write(tmp_path, NUMBER)
+    write(tmp_path, [{"judged": {"scores": [8, 7]}}], task="more", date="20261125_000000")
+    assert open_answers(tmp_path, items=["toy/0", "toy/1"]).correct.tolist() == [[1, 0]]
+    with pytest.raises(FormatError, match="none grades any"):
+        open_answers(tmp_path)
+
+
+def test_runs_of_one_name_with_other_arguments_are_two_models(tmp_path):
+    write(tmp_path, NUMBER, model_args="a=1,batch_size=1")
+    write(tmp_path, NUMBER, task="more", date="20261125_000000", model_args="a=1,load_in_4bit=True")
+    with pytest.raises(AlignmentError, match=r"'org/m' has runs of two models: .* differ in load_in_4bit not given"):
+        read_lmms_eval([tmp_path])
+
+
+def test_runs_of_a_part_of_a_task_are_told(tmp_path):
+    write(tmp_path / "runs", NUMBER, limit=2)
+    assert "1 of 1 models ran on a part of their tasks" in limited(read_lmms_eval([tmp_path]).provenance)
+    write(tmp_path / "runs", NUMBER)
+    assert limited(read_lmms_eval([tmp_path]).provenance) == ""
+
+
+def test_of_benchmarks_of_several_harnesses_those_of_a_folders_own_tell_how_it_is_graded(tmp_path):
+    write(tmp_path / "new", STAR)
+    ours = {name: {"harness": "lmms-eval", "graded": {name: "maths"}, "metric": "default"} for name in ("toy", "b")}
+    other = {"harness": "lm-eval", "graded": {"toy": "acc"}, "metric": "acc"}
+    r = open_answers(tmp_path / "new", graded={"benchmarks": {**ours, "c": other, "d": {}}})
+    assert r.provenance["graded"] == {"toy": "maths"}
+    contradicts = {"harness": "lmms-eval", "graded": {"toy": "average"}, "metric": "average"}
+    r = open_answers(tmp_path / "new", graded={"benchmarks": {**ours, "c": contradicts}})
+    assert r.provenance["graded"] == {"toy": "average"}  # by default
+
+
+def test_arguments_that_overlap_and_files_of_others_are_passed_over(tmp_path):
+    write(tmp_path / "runs", NUMBER)
+    assert read_lmms_eval([tmp_path / "runs", tmp_path]).n_models == 1
+    (tmp_path / "runs" / "results_summary.json").write_text("{}")
+    assert open_answers(tmp_path).n_models == 1

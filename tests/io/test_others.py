@@ -245,3 +245,89 @@ def test_models_that_answered_other_items_are_refused(tmp_path):
     line = refused("import", "helm", "a", "b", "--out", "x.zarr", cwd=tmp_path)
     assert "'org/n' has no answers to 1 items, such as arc:challenge/id1" in line
     assert not (tmp_path / "x.zarr").exists()
+
+
+def lighteval(folder, model, *metrics, task="arc"):
+    """One model's rows, whose grade is another by every metric."""
+    where = folder / "details" / "org" / model / "2026-01-01"
+    where.mkdir(parents=True)
+    doc = {"query": "Q", "choices": ["a", "b"], "gold_index": [0]}
+    grades = {"acc": 0.0, "acc_norm": 1.0}
+    rows = [
+        {"doc": {**doc, "id": str(i)}, "model_response": {"logprobs": [-2.0, -1.0]},
+         "metric": {m: grades[m] for m in metrics}} for i in range(3)
+    ]  # fmt: skip
+    pl.DataFrame(rows).write_parquet(where / f"details_lighteval|{task}|0_2026-01-01.parquet")
+
+
+def test_what_decided_a_task_is_kept_and_not_mixed(tmp_path):
+    lighteval(tmp_path / "runs", "a", "acc_norm")
+    lighteval(tmp_path / "runs", "b", "acc", "acc_norm")
+    graded = [r.provenance["graded"] for r in read(others.details([tmp_path / "runs"])).values()]
+    assert graded == [{"arc": "acc_norm"}, {"arc": "acc"}]
+    line = refused("import", "lighteval", "runs", "--out", "x.zarr", cwd=tmp_path)
+    assert "'org/a' has 'arc' graded by 'acc_norm', 'org/b' by 'acc'" in line
+    disco("import", "lighteval", "runs", "--metric", "arc=acc_norm", "--out", "x.zarr", cwd=tmp_path)
+    assert open_responses(tmp_path / "x.zarr").grades().min() == 1
+    line = refused("import", "lighteval", "runs", "--metric", "mmlu=acc", "--out", "y.zarr", cwd=tmp_path)
+    assert "no task is called as in 'mmlu=acc'; there are arc" in line
+    helm(tmp_path / "h1")
+    assert read(others.helm([tmp_path / "h1"]))["org/m"].provenance["graded"] == {
+        "arc:challenge": "the most probable choice"
+    }
+    helm(tmp_path / "h2", "generation")
+    assert read(others.helm([tmp_path / "h2"]))["org/m"].provenance["graded"] == {"arc:challenge": "exact_match"}
+
+
+def test_helm_names_the_model_anywhere_in_a_run(tmp_path):
+    for model in "ab":
+        helm(tmp_path / model)
+        file = tmp_path / model / "run_spec.json"
+        name = f"boolq:model=org_{model},data_augmentation=canonical"
+        spec = {"name": name, "adapter_spec": {"model": f"org/{model}", "method": "generation"}}
+        file.write_text(json.dumps(spec))
+    found = read(others.helm([tmp_path]))
+    assert {name: r.items.ids.tolist()[0] for name, r in found.items()} == {
+        f"org/{model}": "boolq:data_augmentation=canonical/id0" for model in "ab"
+    }
+    file.write_text(json.dumps({**spec, "name": "gsm:model=org_b"}))
+    assert read(others.helm([tmp_path / "b"]))["org/b"].items.subtasks == ["gsm"]
+
+
+def test_opencompass_grades_are_compared_with_its_results(tmp_path):
+    """Answers in sentences are graded by the letter in them, which only the tool's own evaluator finds."""
+    for kind in ("predictions", "results"):
+        (tmp_path / "oc" / kind / "m").mkdir(parents=True)
+    answers = zip(["A", "The answer is B.", "C", "A"], "ABAA", strict=True)
+    rows = {str(i): {"origin_prompt": "Q", "prediction": p, "gold": g} for i, (p, g) in enumerate(answers)}
+    (tmp_path / "oc" / "predictions" / "m" / "mmlu.json").write_text(json.dumps(rows))
+    said = tmp_path / "oc" / "results" / "m" / "mmlu.json"
+    said.write_text(json.dumps({"accuracy": 75.0, "details": {}}))
+    line = refused("import", "opencompass", "oc", "--out", "s.zarr", cwd=tmp_path)
+    assert "50.0 % of the predictions are the gold text, but" in line
+    assert "says accuracy 75, so right is something else here" in line
+    said.write_text(json.dumps({"accuracy": 50.0}))
+    done = disco("import", "opencompass", "oc", "--out", "s.zarr", cwd=tmp_path)
+    assert "gold text" not in done.stderr
+    said.unlink()
+    done = disco("import", "opencompass", "oc", "--out", "t.zarr", cwd=tmp_path)
+    assert "Answers of 1 models are graded as right where the prediction is the gold text" in done.stderr
+
+
+def test_arguments_that_overlap_count_once_and_files_of_one_name_are_not_one_model(tmp_path):
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        timm(tmp_path / name, "results")
+    labels(tmp_path)
+    first, second = (tmp_path / name / "results.parquet" for name in "ab")
+    assert len(read(others.timm([first, first], tmp_path / "labels.csv"))) == 1
+    with pytest.raises(AlignmentError, match=r"would both be 'results', since models are named by their files; rename"):
+        read(others.timm([first, second], tmp_path / "labels.csv"))
+    helm(tmp_path / "h")
+    assert read(others.helm([tmp_path / "h", tmp_path]))["org/m"].n_items == 2
+    where = tmp_path / "oc" / "predictions" / "m"
+    where.mkdir(parents=True)
+    (where / "arc.json").write_text(json.dumps({"0": {"prediction": "A", "gold": "A"}}))
+    assert read(others.opencompass([tmp_path / "oc", tmp_path]))["m"].n_items == 1
+    leaderboard(tmp_path / "l")
+    assert read(others.details([tmp_path / "l", tmp_path]))["org/m"].n_items == 2

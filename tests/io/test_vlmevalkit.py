@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from disco_eval import AlignmentError, DiscoError, FormatError, ValidationError
+from disco_eval.io import open_answers
 from disco_eval.io.vlmevalkit import vlmevalkit
 from disco_eval.resources import limited
 from disco_eval.store import open_responses
@@ -39,12 +40,24 @@ def test_sheets_of_a_model_are_subtasks(tmp_path, ending):
     write(tmp_path, ending=ending)
     write(tmp_path, what="POPE_auxmatch", sheet=YES_OR_NO, ending=ending)
     write(tmp_path, what="MMStar", sheet={"index": [0], "prediction": ["A"]}, ending=ending)  # before it was judged
-    ((name, r),) = read(tmp_path).items()
+    ((name, r),) = read(tmp_path, tmp_path / "Qwen2.5-VL_7B", tmp_path).items()
     assert (name, r.models.ids.tolist()) == ("Qwen2.5-VL_7B", ["Qwen2.5-VL_7B"])
     assert r.items.ids.tolist() == ["MMStar/0", "MMStar/3", "MMStar/12", "POPE/1", "POPE/2"]
     assert r.items.subtasks == ["MMStar", "POPE"]
     assert r.correct.tolist() == [[1, 0, 1, 1, 0]]
     assert r.probs is None
+
+
+def test_answers_that_different_judges_graded_are_not_mixed(tmp_path):
+    write(tmp_path, "A", ending=".tsv")
+    write(tmp_path, "A", "POPE_auxmatch", YES_OR_NO, ".tsv")
+    write(tmp_path, "B", "MMStar_gpt-4o-mini_result", ending=".tsv")
+    graded = {name: r.provenance["graded"] for name, r in read(tmp_path).items()}
+    assert graded == {"A": {"MMStar": "exact_matching", "POPE": "auxmatch"}, "B": {"MMStar": "gpt-4o-mini"}}
+    (tmp_path / "A" / "A_POPE_auxmatch.tsv").unlink()
+    line = refused("import", "vlmevalkit", ".", "--out", "s.zarr", cwd=tmp_path)
+    assert "'A' has 'MMStar' graded by 'exact_matching', 'B' by 'gpt-4o-mini'" in line
+    assert line.rstrip().endswith("let the same judge grade all")
 
 
 def test_numbers_that_a_spreadsheet_made_fractions_are_whole_again(tmp_path):
@@ -158,3 +171,11 @@ def test_a_benchmark_of_the_anchors_alone_is_read_as_answers_to_the_whole(tmp_pa
     assert "'new' has two sheets of MMStar" in refused("estimate", "c", "whole", cwd=tmp_path)
     (tmp_path / "empty").mkdir()
     assert "is not a store" in refused("estimate", "c", "empty", cwd=tmp_path)
+
+
+def test_sheets_that_are_not_wanted_are_not_graded(tmp_path):
+    write(tmp_path, ending=".tsv")
+    write(tmp_path, what="MMVet_gpt-4o_result", sheet={"index": [0], "score": [7]}, ending=".tsv")
+    assert open_answers(tmp_path, items=["MMStar/0", "MMStar/3"]).correct.tolist() == [[1, 0]]
+    with pytest.raises(ValidationError, match="MMVet"):
+        open_answers(tmp_path)

@@ -39,7 +39,8 @@ def collect(
     from ..harness.collect import Plan
     from ..harness.collect import collect as evaluate
     from ..io.importing import import_models
-    from ..io.lm_eval import check_same_items, find_runs, read_run
+    from ..io.lm_eval import check_same_items, read_run
+    from ..io.runs import find_runs
 
     plan = Plan(tasks, runs or Path(f"{out}.runs"), model, model_args, tasks_path, batch_size, device)
     names = list(dict.fromkeys(read_names(models)))

@@ -79,12 +79,12 @@ def read_names(file: Path) -> list[str]:
 def open_parts(answers: list[Path], c: Condensation, more: int) -> list[tuple[Path, Responses]]:
     """The answers of every file, graded as the source models' were.
 
-    Files that hold only a part of the items asked are put together, for the models in all.
+    Files that hold only a part of the items asked are put together, for every model those that it is in.
     """
     import numpy as np
 
     from ..io import open_answers
-    from ..joining import behind, beside
+    from ..joining import behind, graded_alike
 
     asked, recorded = c.asked(more).ids, c.provenance.get("responses") or {}
     of = dict(zip(asked.tolist(), c.asked(more).subtask.tolist(), strict=True))
@@ -94,7 +94,7 @@ def open_parts(answers: list[Path], c: Condensation, more: int) -> list[tuple[Pa
         start = f"{store_name(str(file))}/"  # several benchmarks that shared names of items were condensed together
         own = [name.removeprefix(start) for name in asked.tolist() if name.startswith(start)]
         bare = [name.partition("/")[2] for name in asked.tolist() if "/" in name]
-        graded = _grading(recorded, start[:-1])
+        graded = (recorded.get("benchmarks") or {}).get(start[:-1]) or recorded
         responses = open_answers(file, items=np.array([*asked.tolist(), *own, *bare], dtype=str), graded=graded)
         mine = np.isin(responses.items.ids, asked)
         if not own and bare and not mine.any() and len(known := np.intersect1d(responses.items.ids, bare)):
@@ -106,50 +106,34 @@ def open_parts(answers: list[Path], c: Condensation, more: int) -> list[tuple[Pa
             responses = behind(start[:-1], responses.pick(items=np.isin(responses.items.ids, own)))
             mine = np.isin(responses.items.ids, asked)
         benchmarks = {of[item] for item in responses.items.ids[mine].tolist()}
-        _graded_alike(file, responses.provenance, recorded, c.benchmark, benchmarks)
+        graded_alike(responses.provenance, recorded, f"'{c.benchmark}'", f"'{file}'", benchmarks)
         if mine.sum() == len(asked) or not mine.any():
             whole.append((file, responses))
         else:
             parts.append((file, responses.pick(items=mine)))
     if len(parts) < 2:
         return whole + parts
-    joined = beside([responses for _, responses in parts])
-    everyone = {name for _, responses in parts for name in responses.models.ids.tolist()}
-    if (left := len(everyone) - joined.n_models) > 0:
-        say(f"{left} models are in some of the files only and are left out")
-    return [*whole, (parts[0][0], joined)]
+    return [*whole, *_joined(parts, len(asked))]
 
 
-def _graded_alike(
-    file: Path, provenance: dict[str, Any], recorded: dict[str, Any], name: str, benchmarks: set[str]
-) -> None:
-    """Refuse answers by another metric than the source models' to some of several benchmarks, or to the one."""
-    from ..checks import same_grading
+def _joined(parts: list[tuple[Path, Responses]], n_asked: int) -> list[tuple[Path, Responses]]:
+    """Every model's answers from the files that it is in; those without all asked are left out if others have all."""
+    from ..joining import beside
 
-    several = recorded.get("benchmarks") or {}
-    for benchmark in sorted(benchmarks & set(several)):
-        same_grading(provenance, several[benchmark], f"'{benchmark}'", f"'{file}'")
-    if not several:
-        same_grading(provenance, recorded, f"'{name}'", f"'{file}'")
-
-
-def _grading(recorded: dict[str, Any], benchmark: str) -> dict[str, Any]:
-    """How a benchmark's answers were graded; of several condensed together, its own, or what is the same in all."""
-    from ..checks import GRADING
-
-    several = recorded.get("benchmarks")
-    if not several:
-        return recorded
-    if benchmark in several:
-        return dict(several[benchmark])
-    by_task = [one.get("graded") or {} for one in several.values()]
-    together = {task: how for one in by_task for task, how in one.items()}
-    if all(by_task) and all(together[task] == how for one in by_task for task, how in one.items()):
-        names = ("harness", *(name for name in GRADING if name != "metric"))
-    else:
-        names, together = ("harness", *GRADING), {}
-    kinds = [{k: v for k, v in one.items() if k in names} for one in several.values()]
-    return {**kinds[0], "graded": together} if all(kind == kinds[0] for kind in kinds) else {}
+    files: dict[str, list[int]] = {}
+    for k, (_, responses) in enumerate(parts):
+        for name in responses.models.ids.tolist():
+            files.setdefault(name, []).append(k)
+    found = []
+    for own in dict.fromkeys(map(tuple, files.values())):
+        names = [name for name, of in files.items() if tuple(of) == own]
+        picked = [parts[k][1].pick(models=parts[k][1].models.positions(names)) for k in own]
+        found.append((parts[own[0]][0], beside(picked)))
+    complete = [(file, responses) for file, responses in found if responses.n_items == n_asked]
+    left = [name for _, r in found if r.n_items < n_asked for name in r.models.ids.tolist()]
+    if complete and left:
+        say(f"{len(left)} models are in some of the files only and are left out: {some(left)}")
+    return complete or found
 
 
 def options(pairs: list[str] | None) -> dict[str, Any]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import chain, count
 from pathlib import Path
-from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import DiscoError, some
 from .common import Json, Overwrite, print_json, progress, say
+from .stores import next_step, say_doubts, write
 
 if TYPE_CHECKING:
     from ..io.importing import Reader
@@ -28,7 +27,6 @@ app = typer.Typer(
 Out = Annotated[Path, typer.Option("--out", help="The store to write.")]
 Store = Annotated[Path, typer.Option("--out", help="The store to write, or to add models to.")]
 Runs = Annotated[list[Path], typer.Argument(help="Files or folders that the tool wrote, any number of models.")]
-Metric = Annotated[str | None, typer.Option("--metric", help="What counts as right: acc, acc_norm, ...")]
 Metrics = Annotated[
     list[str] | None,
     typer.Option("--metric", help="What is right: acc, acc_norm, ..., or TASK=METRIC. Repeatable; TASK may hold *."),
@@ -70,7 +68,7 @@ def npz(
     """
     from ..io import read_npz
 
-    _write(read_npz(source), out, overwrite, as_json, float16, add)
+    write(read_npz(source), out, overwrite, as_json, float16, add)
 
 
 @app.command("table", epilog="Example: **disco import table answers.csv --column item=question --out mine.zarr**")
@@ -111,7 +109,7 @@ def table(
         )
     for which, names in responses.provenance.get("left_out", {}).items():
         say(f"{which} left out as incomplete ({len(names)}): {some(names)}")
-    _write(responses, out, overwrite, as_json, float16, add)
+    write(responses, out, overwrite, as_json, float16, add)
 
 
 @app.command("authors", epilog="Example: **disco import authors model_outputs.pickle --out stores**")
@@ -128,7 +126,7 @@ def authors(
     from ..io import read_authors
 
     for name, responses in read_authors(source, weights).items():
-        _write(responses, out / f"{name}.zarr", overwrite, as_json)
+        write(responses, out / f"{name}.zarr", overwrite, as_json)
 
 
 @app.command("lm-eval", epilog="Example: **disco import lm-eval outputs/ --out mmlu.zarr**")
@@ -143,21 +141,29 @@ def lm_eval(
     allow_prompt_drift: Drift = False,
     about: About = None,
     as_json: Json = False,
+    tasks: Annotated[
+        list[str] | None, typer.Option("--tasks", help="Only these tasks of the runs; may hold *. Repeatable.")
+    ] = None,
 ) -> None:
     """Read folders that lm_eval wrote with --output_path and --log_samples, any number of models.
 
     Models already in the store are skipped, so an interrupted import goes on, and new runs are added to an old store.
     Of generated answers that several filters read, --metric METRIC,FILTER chooses the one that counts.
     """
-    from ..io.lm_eval import check_same_items, find_runs, read_run
+    from ..io.lm_eval import check_same_items, read_run
     from ..io.records import check_metrics
+    from ..io.runs import arguments, find_runs, having
 
-    metrics, found = ";".join(metric or ()) or None, find_runs(runs)
+    metrics, found = _joined(metric), find_runs(runs)
+    if tasks:
+        found = having(found, tasks)
     check_metrics(metrics, (task for run in found for task in run.samples))
     readers = [
         (run.model, lambda run=run: read_run(run, metric=metrics, length_normalised=length_normalised)) for run in found
     ]
+    _refuse_other_metric(out, metrics)
     _import(readers, out, lambda a, b: check_same_items(a, b, allow_prompt_drift), allow_prompt_drift, about, as_json)
+    _tell_variants(out, {run.model: arguments(run.about) for run in found})
 
 
 @app.command("lmms-eval", epilog="Example: **disco import lmms-eval logs/ --out mmstar.zarr**")
@@ -172,7 +178,8 @@ def lmms_eval(
     """Read outputs of lmms-eval (vision, video and audio) that were written with --log_samples: grades."""
     from ..io.lmms_eval import lmms_eval as readers
 
-    _several(readers(runs, metric=";".join(metric or ()) or None), out, allow_prompt_drift, about, as_json)
+    _refuse_other_metric(out, _joined(metric))
+    _several(readers(runs, metric=_joined(metric)), out, allow_prompt_drift, about, as_json)
 
 
 @app.command("vlmevalkit", epilog="Example: **disco import vlmevalkit outputs/ --out mmstar.zarr**")
@@ -190,25 +197,26 @@ def vlmevalkit(
 def details(
     runs: Runs,
     out: Store,
-    metric: Metric = None,
+    metric: Metrics = None,
     allow_prompt_drift: Drift = False,
     about: About = None,
     as_json: Json = False,
 ) -> None:
     """Read parquet details of lighteval or of the Open LLM Leaderboard (v1), or lm-eval's files (v2)."""
+    if any(run.is_dir() and next(run.rglob("samples_*.jsonl"), None) for run in runs):
+        lm_eval(runs, out, metric, False, allow_prompt_drift, about, as_json)
+        return
     from ..io import others
 
-    if any(run.is_dir() and next(run.rglob("samples_*.jsonl"), None) for run in runs):
-        lm_eval(runs, out, [metric] if metric else None, False, allow_prompt_drift, about, as_json)
-        return
-    _several(others.details(runs, metric=metric), out, allow_prompt_drift, about, as_json)
+    _refuse_other_metric(out, _joined(metric))
+    _several(others.details(runs, metric=_joined(metric)), out, allow_prompt_drift, about, as_json)
 
 
 @app.command("helm", epilog="Example: **disco import helm benchmark_output/runs/mine --out mine.zarr**")
 def helm(
     runs: Runs,
     out: Store,
-    metric: Metric = None,
+    metric: Metrics = None,
     allow_prompt_drift: Drift = False,
     about: About = None,
     as_json: Json = False,
@@ -216,14 +224,15 @@ def helm(
     """Read run folders of HELM."""
     from ..io import others
 
-    _several(others.helm(runs, metric=metric), out, allow_prompt_drift, about, as_json)
+    _refuse_other_metric(out, _joined(metric))
+    _several(others.helm(runs, metric=_joined(metric)), out, allow_prompt_drift, about, as_json)
 
 
 @app.command("inspect", epilog="Example: **disco import inspect logs/ --out mine.zarr**")
 def inspect(
     runs: Runs,
     out: Store,
-    metric: Metric = None,
+    metric: Metrics = None,
     allow_prompt_drift: Drift = False,
     about: About = None,
     as_json: Json = False,
@@ -231,7 +240,8 @@ def inspect(
     """Read logs of Inspect AI: grades (needs the extra inspect)."""
     from ..io.inspect import inspect as readers
 
-    _several(readers(runs, metric=metric), out, allow_prompt_drift, about, as_json)
+    _refuse_other_metric(out, _joined(metric))
+    _several(readers(runs, metric=_joined(metric)), out, allow_prompt_drift, about, as_json)
 
 
 @app.command(
@@ -242,8 +252,16 @@ def opencompass(
 ) -> None:
     """Read predictions of OpenCompass: right or wrong (its perplexities are per token, so no probabilities)."""
     from ..io import others
+    from ..store import open_responses
 
     _several(others.opencompass(runs), out, allow_prompt_drift, about, as_json)
+    abouts = open_responses(out).provenance.get("models") or {}
+    if blind := [name for name, one in abouts.items() if not one.get("as_reported")]:
+        say(
+            f"Answers of {len(blind)} models are graded as right where the prediction is the gold text, with no "
+            f"results beside them to compare with: {some(blind)}. Where the tool looks for a letter or a number in "
+            "an answer, that is too strict"
+        )
 
 
 @app.command("timm", epilog="Example: **disco import timm *.parquet --labels val.csv --out imagenet.zarr**")
@@ -259,6 +277,32 @@ def timm(
     from ..io import others
 
     _several(others.timm(runs, labels), out, False, about, as_json, float16)
+
+
+def _joined(metrics: list[str] | None) -> str | None:
+    return ";".join(metrics or ()) or None
+
+
+def _refuse_other_metric(out: Path, metrics: str | None) -> None:
+    from ..io.records import check_store_metric
+    from ..store import open_responses
+
+    if metrics and out.exists():
+        check_store_metric(metrics, open_responses(out).provenance, str(out))
+
+
+def _tell_variants(out: Path, given: dict[str, Any]) -> None:
+    """Say which models of the store have other arguments than the runs of their names: those were not taken."""
+    from ..io.records import other_arguments
+    from ..store import open_responses
+
+    there = open_responses(out).provenance.get("models") or {}
+    for name, args in given.items():
+        if differs := other_arguments((there.get(name) or {}).get("model_args"), args):
+            say(
+                f"'{name}' was in '{out}' already, from a run that differs in {differs}; the new answers are not "
+                "taken. To have both, give one another model_name in its results file"
+            )
 
 
 def _several(
@@ -309,91 +353,9 @@ def _import(
         counts = {"n_models": r.n_models, "n_items": r.n_items}
         print_json({"out": str(out), "added": done.added, "present": done.present, **counts})
         return
-    _doubt(r)
+    say_doubts(r)
     if r.probs is not None and r.items.label is None:
         say("Which choice is right is not told for every item, so it counts for none; grades and probabilities do.")
     there = f", {len(done.present)} were there already" if done.present else ""
     print(f"{out}: {len(done.added)} models added{there}; now {r!r}")
-    print(_next(out, r))
-
-
-def _doubt(responses: Responses) -> None:
-    from ..doubts import doubts
-
-    for sentence in doubts(responses):
-        say(sentence)
-
-
-def _next(out: Path, r: Responses) -> str:
-    """What to type next: 100 anchors, or a third of a benchmark that has hardly more items; few models are targets."""
-    from ..condensing import FEWEST_SOURCES
-
-    if r.n_models < FEWEST_SOURCES:
-        few = f"('disco condense' takes {FEWEST_SOURCES} models or more)"
-        return f"Next: disco estimate CONDENSATION {quote(str(out))} {few}"
-    n = 100 if r.n_items >= 300 else max(r.n_items // 3, 1)
-    first = f"{out.stem}-{n}"
-    name = next(free for free in chain([first], (f"{first}-{k}" for k in count(2))) if not Path(free).exists())
-    return f"Next: disco condense {quote(str(out))} --out {quote(name)}" + (f" --anchors {n}" if n != 100 else "")
-
-
-def _write(
-    responses: Responses, out: Path, overwrite: bool, as_json: bool, float16: bool = False, add: bool | None = None
-) -> None:
-    """Save and say what was saved; ``add`` is None where a command cannot add to what is there."""
-    n_added = 0
-    if add:
-        responses, n_added = _added(responses, out, overwrite, float16)
-    elif add is not None and out.exists() and not overwrite:
-        raise DiscoError(
-            f"'{out}' exists already; add to it with --add, overwrite it with --overwrite, or name another"
-        )
-    else:
-        responses.save(out, overwrite=overwrite, dtype="float16" if float16 else None)
-    if as_json:
-        print_json({"out": str(out), "n_models": responses.n_models, "n_items": responses.n_items})
-    else:
-        _doubt(responses)
-        print(f"{out}: {f'{n_added} models added; now ' if add else ''}{responses!r}")
-        print(_next(out, responses))
-        if n_added:
-            print(f"Or, to keep the anchors of a condensation: disco condense {quote(str(out))} --update DIR --out NEW")
-
-
-def _added(responses: Responses, out: Path, overwrite: bool, float16: bool) -> tuple[Responses, int]:
-    """The store with the models that it did not hold, and how many these are."""
-    import numpy as np
-
-    from ..appending import append_models, same_items
-    from ..files import is_url
-    from ..store import open_responses
-
-    if is_url(out):
-        raise DiscoError(f"stores at URLs are only read; '{out}' cannot be added to")
-    if float16:
-        raise DiscoError("a store keeps the type of its probabilities; leave out --float16 with --add")
-    if overwrite:
-        raise DiscoError("--add adds to what is at --out, --overwrite replaces it; give one of them")
-    if not out.exists():
-        raise DiscoError(f"'{out}' does not exist, so there is nothing to add to; leave out --add")
-    there = open_responses(out)
-    same_items(responses, there, str(out))
-    new = ~np.isin(responses.models.ids, there.models.ids)
-    if n := int((~new).sum()):
-        say(f"{n} models are in '{out}' already and are skipped: {some(responses.models.ids[~new])}")
-        _tell_changed(responses.pick(models=np.flatnonzero(~new)), there)
-    if new.any():
-        append_models(responses.pick(models=np.flatnonzero(new)), out)
-    return open_responses(out), int(new.sum())
-
-
-def _tell_changed(skipped: Responses, there: Responses) -> None:
-    """Say which of the models that are in the store already answer otherwise now."""
-    import numpy as np
-
-    both = np.intersect1d(skipped.items.ids, there.items.ids)
-    known = there.pick(models=there.models.positions(skipped.models.ids)).align(both).grades()
-    other = (np.abs(known - skipped.align(both).grades()) > 1e-6).any(axis=1)
-    if other.any():
-        which = some(skipped.models.ids[other])
-        say(f"{other.sum()} of them have other answers now, not taken: {which}. To have them, import with --overwrite")
+    print(next_step(out, r))

@@ -75,6 +75,8 @@ def _written(path: str) -> dict[str, Any]:
 
 
 def _responses(r: Responses) -> dict[str, Any]:
+    from ..doubts import limited
+
     scores = r.scores()
     return {
         "kind": "responses",
@@ -85,6 +87,7 @@ def _responses(r: Responses) -> dict[str, Any]:
         "largest_subtasks": _largest(r),
         "items_count": _counting(r),
         "scores": {"lowest": float(scores.min()), "mean": float(scores.mean()), "highest": float(scores.max())},
+        **({"limited": part} if (part := limited(r.provenance)) else {}),
         "families": len({f for f in r.models.family.tolist() if f}),
         "models_with_date": int((r.models.released == r.models.released).sum()),
     }

@@ -15,8 +15,8 @@ from typing import Any
 
 from ..errors import DiscoError
 from ..files import alone, written
-from ..io.lm_eval import find_runs
 from ..io.records import in_layout
+from ..io.runs import find_runs
 from ..resources import dask_client
 from .run import pretrained
 

@@ -6,13 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..condensation import Condensation
 from ..errors import DiscoError, some
 from ..files import new_folder
-from ..responses import Items
+from ..io.records import metric_of
+from ..responses import Items, Responses
 from .prompts import AnchorTask, Settings, anchor_tasks, asked_of
 
 MARKER = "disco-tasks.json"
+_GRADED_BY = ("acc", "acc_norm")  # what the frozen tasks log
+_DIFFERS = 0.01  # mean difference of grades from which on they are of another grader: near ties may be rounded
 LOADER = '''"""Reads the frozen prompts beside this file, wherever lm_eval is started from."""
 
 import json
@@ -81,7 +86,8 @@ def write_task_folder(
     estimate` takes what it writes. ``lm`` is needed only where a chat template is applied: templates are the
     model's.
 
-    Raises DiscoError for tasks that generate text: their graders are code of the task, use `run_anchors`.
+    Raises DiscoError for tasks that generate text, have a grader of their own, or were not graded by which choice is
+    the most probable, since the folder's tasks are graded so; use `run_anchors`.
     """
     parts = asked_of(condensation, settings.more)
     if lm is None and any(settings.completed(p.first_source(condensation)).apply_chat_template for p in parts):
@@ -94,12 +100,37 @@ def write_task_folder(
             name = f"{one.name}_anchors"
             function = "load_" + "".join(ch if ch.isalnum() else "_" for ch in name)
             loaders.append(f'\n\ndef {function}(**_):\n    return _load("{name}")\n')
+            _check_grader(condensation, one)
             (draft / f"{name}.jsonl").write_text(_documents(one, asked, condensation.benchmark), encoding="utf-8")
             (draft / f"{name}.yaml").write_text(_config(one, name, function), encoding="utf-8")
             names.append(name)
         (draft / "prompts.py").write_text("".join(loaders), encoding="utf-8")
         (draft / MARKER).write_text(json.dumps({"benchmark": condensation.benchmark, "tasks": names}) + "\n")
     return names
+
+
+def _check_grader(condensation: Condensation, one: AnchorTask) -> None:
+    """Refuse a task that a frozen one, which knows the right choice alone, would grade otherwise than the sources'."""
+    why, about = "", one.recorded
+    metric = None if about.get("metric") == "default" else about.get("metric")
+    how = (about.get("graded") or {}).get(one.name) or metric_of(one.name, metric)
+    if getattr(one.task.config, "process_results", None) is not None:
+        why = "has a grader of its own (process_results)"
+    elif how not in (None, *_GRADED_BY):
+        why = f"was graded by {how!r}, not by {' or '.join(_GRADED_BY)}"
+    elif how != "acc_norm" and not about.get("length_normalised") and _by_more(condensation.sources, one.name):
+        why = "was graded otherwise than by which choice is the most probable"
+    if why:
+        raise DiscoError(f"task '{one.name}' {why}, so it cannot be frozen; use 'disco run'")
+
+
+def _by_more(sources: Responses, task: str) -> bool:
+    """Whether the source models' grades are others than their most probable choices give."""
+    mine = [k for k, item in enumerate(sources.items.ids.tolist()) if item.rpartition("/")[0] == task]
+    if sources.probs is None or sources.items.label is None or not mine:
+        return False
+    right = np.asarray(sources.probs)[:, mine].argmax(axis=2) == sources.items.label[mine]
+    return bool(np.abs(right - sources.grades()[:, mine]).mean() > _DIFFERS)
 
 
 def _documents(one: AnchorTask, asked_items: Items, benchmark: str) -> str:

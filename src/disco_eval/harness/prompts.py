@@ -15,7 +15,8 @@ from typing import Any
 
 from ..condensation import Condensation
 from ..errors import AlignmentError, DiscoError, some
-from ..io.lm_eval import digest_of, find_runs, prompt_of, prompt_text
+from ..io.lm_eval import digest_of, prompt_of, prompt_text
+from ..io.runs import find_runs
 from ..joining import recorded_of
 from ..responses import Items
 
@@ -167,7 +168,8 @@ def asked_of(condensation: Condensation, more: int = 0, harness: str = "lm-eval"
             task, _, number = str(asked.ids[k]).rpartition("/")
             if not task or not number.isdecimal():
                 raise DiscoError(f"anchor '{asked.ids[k]}' is not named task/number, so it is no document of a task")
-            if name and task.startswith(f"{name}/"):  # named so since two benchmarks share items
+            elsewhere = any(task in part.documents for part in parts)
+            if elsewhere or (name and task.startswith(f"{name}/")):  # named so since two benchmarks share items
                 raise DiscoError(
                     f"'{condensation.benchmark}' asks one task in several benchmarks ('{asked.ids[k]}'), which one run "
                     "cannot; condense them one by one"

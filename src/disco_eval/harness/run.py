@@ -12,8 +12,9 @@ from typing import Any
 from ..condensation import Condensation
 from ..errors import DiscoError
 from ..files import new_file, sha256
-from ..io.lm_eval import Run, digest_of, read_run
+from ..io.lm_eval import digest_of, read_run
 from ..io.records import in_layout
+from ..io.runs import Run
 from ..joining import beside
 from ..responses import Responses
 from .prompts import AnchorTask, Settings, anchor_tasks, lm_eval_module
@@ -161,7 +162,8 @@ def run_anchors(
                 progress(f"evaluating {name}", done, total)
     gradings: dict[tuple[str, bool], dict[str, Path]] = {}
     for one in tasks:
-        how = one.recorded.get("metric", "default"), bool(one.recorded.get("length_normalised"))
+        decided = (one.recorded.get("graded") or {}).get(one.name) or one.recorded.get("metric", "default")
+        how = decided, bool(one.recorded.get("length_normalised"))
         gradings.setdefault(how, {})[one.name] = run.samples[one.name]
     parts = [_read(replace(run, samples=samples), *how) for how, samples in gradings.items()]
     return beside(parts) if len(parts) > 1 else parts[0]

@@ -40,8 +40,8 @@ def open_answers(
     archive, a long table.
 
     ``items`` are those that will be used: a table or output may lack answers to others. ``columns`` are a table's names
-    for columns that are called otherwise, as in `read_table`. ``graded`` is the provenance of other answers: outputs of
-    the same harness are read by the same metric.
+    for columns that are called otherwise, as in `read_table`. ``graded`` is the provenance of other answers, or of
+    several benchmarks put together: outputs of the same harness are read by the same metric.
 
     Raises FormatError where it is none of these.
     """
@@ -71,20 +71,33 @@ def open_answers(
 
 def _outputs(folder: Path, items: ArrayLike | None, graded: Mapping[str, Any]) -> Responses | None:
     """What a harness wrote to a folder, by the metric of ``graded`` where that is of the same; None if none did."""
-    told = {name: value for name, value in graded.items() if name in GRADING and value != "default"}
-    if by_task := graded.get("graded"):  # what really decided every task, rather than what was asked for
-        told["metric"] = ";".join(f"{escape(task)}={how}" for task, how in by_task.items())
-    if next(folder.rglob("results*.json"), None):
-        from .lm_eval import read_lm_eval
-
-        return read_lm_eval([folder], items=items, **(told if graded.get("harness") == "lm-eval" else {}))
-    if next(folder.rglob("*_results.json"), None):
-        from .lmms_eval import read_lmms_eval
-
-        return read_lmms_eval([folder], items=items, **(told if graded.get("harness") == "lmms-eval" else {}))
     from .vlmevalkit import holds_sheets, read_vlmevalkit
 
-    return read_vlmevalkit([folder], items=items) if holds_sheets(folder) else None
+    files = list(folder.rglob("results*.json"))  # others' files may be called so too
+    logged = any(next(file.parent.glob("samples_*.jsonl"), None) for file in files)
+    if not logged and next(folder.rglob("*_results.json"), None):
+        from .lmms_eval import read_lmms_eval
+
+        return read_lmms_eval([folder], items=items, **_told(graded, "lmms-eval"))
+    if not logged and holds_sheets(folder):
+        return read_vlmevalkit([folder], items=items)
+    if files:
+        from .lm_eval import read_lm_eval
+
+        return read_lm_eval([folder], items=items, **_told(graded, "lm-eval"))
+    return None
+
+
+def _told(graded: Mapping[str, Any], harness: str) -> dict[str, Any]:
+    """How answers of a harness were graded; of several benchmarks of it put together, what is no contradiction."""
+    every = [one for one in (graded.get("benchmarks") or {"": graded}).values() if one.get("harness") == harness]
+    told = [{name: one[name] for name in GRADING if one.get(name, "default") != "default"} for one in every]
+    by_task = [one.get("graded") or {} for one in every]
+    together = {task: how for one in by_task for task, how in one.items()}
+    if every and all(by_task) and all(together[task] == how for one in by_task for task, how in one.items()):
+        metric = ";".join(f"{escape(task)}={how}" for task, how in together.items())  # what really decided every task
+        told = [{**one, "metric": metric} for one in told]
+    return told[0] if every and all(one == told[0] for one in told) else {}
 
 
 def _is_table(path: str | Path) -> bool:

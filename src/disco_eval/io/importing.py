@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import ArrayLike, DTypeLike
 
 from ..appending import append_models
+from ..checks import same_grading
 from ..errors import AlignmentError, FormatError, ValidationError, some
 from ..resources import memory_bound
 from ..responses import Items, Models, Responses
@@ -121,11 +122,12 @@ def _told(one: Responses, about: Mapping[str, Mapping[str, str]]) -> Responses:
 def check_items(
     first: Responses, other: Responses, allow_prompt_drift: bool, *, lacking: str = "", differing: str = ""
 ) -> None:
-    """Refuse a second model that answered other items, or the same with other prompts (by digest) or right choices.
+    """Refuse a second model that was graded otherwise, or answered other items, other prompts or right choices.
 
     ``lacking`` and ``differing`` say why that may be, where more is known than the answers.
     """
     a, b = str(first.models.ids[0]), str(other.models.ids[0])
+    same_grading(other.provenance, first.provenance, f"'{a}'", f"'{b}'")
     for who, ours, theirs in ((b, first, other), (a, other, first)):
         lacks = np.setdiff1d(ours.items.ids, theirs.items.ids)
         if len(lacks):

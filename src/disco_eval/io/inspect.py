@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import DiscoError, FormatError, ValidationError, some
 from ..responses import Responses
-from .records import Record, grade_of, one_model, read_json
+from .records import Record, check_metrics, deciding, grade_of, metric_of, once, one_model, read_json
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 
@@ -22,35 +22,48 @@ _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 def inspect(paths: Sequence[Path], *, metric: str | None = None) -> Iterator[tuple[str, Callable[[], Responses]]]:
     """Readers for Inspect's logs, one per model; several tasks of a model are its subtasks.
 
-    ``metric`` names the scorer, the first by default. Raises FormatError for a log that cannot be read or did not
-    finish.
+    ``metric`` names the scorer, the first by default; tasks may have their own: ``"toy=match;includes"``.
+    Raises FormatError for a log that cannot be read or did not finish.
     """
     reader = _reader()
     logs: dict[str, list[Path]] = {}
+    tasks: set[str] = set()
+    found: list[Path] = []
     for path in paths:
         files = sorted(p for p in path.rglob("*") if p.suffix in (".eval", ".json")) if path.is_dir() else [path]
         if not files:
             raise FormatError(f"'{path}' holds no .eval logs of Inspect")
-        for file in files:
-            header = _header(reader, file)
-            logs.setdefault(str(header.eval.model), []).append(file)
+        found += files
+    for file in once(found):
+        header = _header(reader, file)
+        logs.setdefault(str(header.eval.model), []).append(file)
+        tasks.add(_task(header))
+    check_metrics(metric, tasks)
     for model, files in logs.items():
         yield model, partial(_read, reader, model, files, metric)
 
 
 def _read(reader: Any, model: str, files: list[Path], metric: str | None) -> Responses:
     records: list[Record] = []
+    scorers: dict[str, set[str]] = {}
     for file in files:
-        header = _header(reader, file)
-        task = str(header.eval.task).rpartition("/")[2]
+        task = _task(_header(reader, file))
         grades: dict[str, list[float]] = {}
         digests: dict[str, str] = {}
         for sample in _samples(reader, file):
             item = f"{task}/{sample.id}"
-            grades.setdefault(item, []).append(_grade(item, sample.scores or {}, metric))
+            scorer, grade = _grade(item, sample.scores or {}, metric_of(task, metric))
+            scorers.setdefault(task, set()).add(scorer)
+            grades.setdefault(item, []).append(grade)
             digests[item] = hashlib.sha256(f"{sample.input}\x1f{sample.choices}".encode()).hexdigest()[:16]
         records += [Record(item, task, sum(g) / len(g), digests[item]) for item, g in grades.items()]
-    return one_model(model, records, {"harness": "inspect", "metric": metric or "default", "models": {model: {}}})
+    graded = {task: deciding(names, metric_of(task, metric)) for task, names in scorers.items()}
+    provenance = {"harness": "inspect", "metric": metric or "default", "graded": graded, "models": {model: {}}}
+    return one_model(model, records, provenance)
+
+
+def _task(header: Any) -> str:
+    return str(header.eval.task).rpartition("/")[2]
 
 
 def _samples(reader: Any, file: Path) -> Iterator[Any]:
@@ -62,12 +75,13 @@ def _samples(reader: Any, file: Path) -> Iterator[Any]:
         raise FormatError(f"'{file}' has samples that Inspect cannot read: {' '.join(str(e).split())[:120]}") from None
 
 
-def _grade(item: str, scores: dict[str, Any], metric: str | None) -> float:
-    name = metric or next(iter(scores), "")
-    if name not in scores:
-        raise ValidationError(f"sample '{item}' has no score '{name}'; it has {some(scores) or 'none'}")
+def _grade(item: str, scores: dict[str, Any], metric: str | None) -> tuple[str, float]:
+    """The scorer that decides, and its grade."""
+    name = next((n for n in (metric.split("|") if metric else scores) if n in scores), None)
+    if name is None:
+        raise ValidationError(f"sample '{item}' has no score '{metric or ''}'; it has {some(list(scores)) or 'none'}")
     value = scores[name].value
-    return _LETTERS[value] if isinstance(value, str) and value in _LETTERS else grade_of(value)
+    return name, _LETTERS[value] if isinstance(value, str) and value in _LETTERS else grade_of(value)
 
 
 def _header(reader: Any, file: Path) -> Any:

@@ -8,10 +8,11 @@ not grow with the size of the files.
 
 from __future__ import annotations
 
-import datetime
+import contextlib
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,86 +20,25 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import same_grading
-from ..errors import AlignmentError, DiscoError, FormatError, some
+from ..errors import DiscoError, FormatError, some
 from ..responses import Responses
 from .importing import check_items, join
-from .records import Record, grade_of, in_layout, literal, loglikelihoods_of, metric_of, one_model, read_json
+from .records import Record, Wanted, grade_of, in_layout, lines_of, literal, loglikelihoods_of, metric_of, one_model
+from .runs import Run, about_run, find_runs
 from .targets import Meant, by_grade, meant_by, settled
 
 Array = NDArray[Any]
 
 PREFERRED = ("acc", "exact_match", "acc_norm")
-_KEPT = (
-    "lm_eval_version",
-    "transformers_version",
-    "chat_template_sha",
-    "system_instruction_sha",
-    "fewshot_as_multiturn",
-)
-
-
-@dataclass
-class Run:
-    """One model's evaluation: its results file and the samples file of each leaf task."""
-
-    model: str
-    results: Path
-    about: dict[str, Any]
-    samples: dict[str, Path] = field(default_factory=dict)
 
 
 class _Doc(msgspec.Struct):
     disco_item: str | None = None  # set in frozen-prompt task folders: the item that the prompt belongs to
 
 
-def find_runs(paths: Iterable[str | Path]) -> list[Run]:
-    """Every run in some output folders, however deep; later files of the same model add tasks.
-
-    Raises FormatError for a folder without results, or results without samples; AlignmentError where a model has two
-    runs of one task.
-    """
-    runs: dict[str, Run] = {}
-    for path in paths:
-        folder = Path(path)
-        found = sorted(folder.rglob("results*.json")) if folder.is_dir() else []
-        if not found:
-            other = folder.is_dir() and next(folder.rglob("*_results.json"), None)
-            raise FormatError(
-                f"'{folder}' holds no results_*.json of lm_eval; give the folder that --output_path wrote"
-                + (f" ('{other.name}' looks like lmms-eval's: disco import lmms-eval)" if other else "")
-            )
-        for file in found:
-            _add(runs, file)
-    return list(runs.values())
-
-
-def _add(runs: dict[str, Run], file: Path) -> None:
-    with in_layout(file, "a results file of lm_eval"):
-        about = read_json(file)
-        if not isinstance(about, dict) or "results" not in about:
-            raise FormatError(f"'{file}' is not a results file of lm_eval (no 'results' in it)")
-        model = _model_name(about, file)
-        stamp = file.stem.removeprefix("results")
-        samples = {
-            f.stem.removeprefix("samples_").removesuffix(stamp): f for f in file.parent.glob(f"samples_*{stamp}.jsonl")
-        }
-        if not samples:
-            raise FormatError(f"'{file}' has no samples files beside it; run lm_eval with --log_samples")
-        run = runs.setdefault(model, Run(model, file, about))
-        twice = sorted(set(run.samples) & set(samples))
-        if twice:
-            raise AlignmentError(
-                f"'{model}' has two runs of {some(twice)}: '{run.samples[twice[0]]}' and '{samples[twice[0]]}'; "
-                "keep one"
-            )
-        run.samples |= samples
-        for name in ("versions", "n-shot", "n-samples", "configs"):
-            if run.about is not about and isinstance(about.get(name), dict):
-                run.about.setdefault(name, {}).update(about[name])
-
-
-def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = False) -> Responses:
+def read_run(
+    run: Run, *, metric: str | None = None, length_normalised: bool = False, items: ArrayLike | None = None
+) -> Responses:
     """One model's answers to all items that it was run on.
 
     Parameters
@@ -109,6 +49,8 @@ def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = F
         metrics of their own: ``"arc_*=acc_norm;gsm8k=exact_match,strict-match;acc"``.
     length_normalised : divide each log-likelihood by the length of its choice in characters before the softmax. The
         paper's authors do not, even where the metric is ``acc_norm``.
+    items : those that will be used: of other tasks nothing is read, and other items have no part in whether there are
+        probabilities.
 
     Raises FormatError where a row cannot be read or lacks the metric, naming file and line; ValidationError where a
     log-likelihood is NaN.
@@ -116,7 +58,8 @@ def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = F
     with in_layout(run.results, "a run of lm_eval"):
         records: list[Record] = []
         graded: dict[str, str] = {}
-        for task in sorted(run.samples):
+        wanted = Wanted(items)
+        for task in wanted.tasks(run.samples):
             found, how = _read_task(task, run.samples[task], metric_of(task, metric), length_normalised)
             graded |= dict.fromkeys((r.subtask for r in found), how)
             _whole(found, (run.about.get("n-samples") or {}).get(task), run.samples[task])
@@ -126,10 +69,10 @@ def read_run(run: Run, *, metric: str | None = None, length_normalised: bool = F
             "metric": metric or "default",
             "graded": graded,
             "length_normalised": length_normalised,
-            "models": {run.model: _about_run(run)},
+            "models": {run.model: about_run(run)},
         }
         revision = str((run.about.get("config") or {}).get("model_revision") or "")
-        return one_model(run.model, records, provenance, revision=revision)
+        return one_model(run.model, wanted.of(records), provenance, revision=revision)
 
 
 def read_lm_eval(
@@ -145,7 +88,8 @@ def read_lm_eval(
     All models must have answered the same items with the same prompts. ``items`` keeps only those. Raises what
     `find_runs`, `read_run` and `check_same_items` raise.
     """
-    runs = [read_run(run, metric=metric, length_normalised=length_normalised) for run in find_runs(paths)]
+    read = partial(read_run, metric=metric, length_normalised=length_normalised, items=items)
+    runs = [read(run) for run in find_runs(paths)]
     if items is not None:
         wanted = np.asarray(items, dtype=str)
         runs = [r.pick(items=np.isin(r.items.ids, wanted)) for r in runs]
@@ -157,9 +101,10 @@ def read_lm_eval(
 def check_same_items(first: Responses, other: Responses, allow_prompt_drift: bool) -> None:
     """Refuse a second model that answered other items, or the same items with other prompts; see `check_items`."""
     names = [str(r.models.ids[0]) for r in (first, other)]
-    same_grading(other.provenance, first.provenance, f"'{names[0]}'", f"'{names[1]}'")
     partial = [n for n, r in zip(names, (first, other), strict=True) if r.provenance["models"][n]["partial"]]
     note = f". {' and '.join(map(repr, partial))} ran on a subset (--limit or --samples)." if partial else ""
+    if set(first.items.subtask) != set(other.items.subtask):
+        note += ". To import some of the tasks alone: --tasks"
     check_items(first, other, allow_prompt_drift, lacking=note, differing=f": {_settings(first, other)}")
 
 
@@ -169,7 +114,7 @@ def _settings(first: Responses, other: Responses) -> str:
     differing = [
         f"{k} {a.get(k)!r} against {b.get(k)!r}"
         for k in a
-        if k not in ("date", "partial", "seconds", "results", "model_args") and a.get(k) != b.get(k)
+        if k not in ("date", "partial", "documents", "seconds", "results", "model_args") and a.get(k) != b.get(k)
     ]
     return "; ".join(differing)[:300] or "few-shot examples, template or data differ"
 
@@ -181,7 +126,7 @@ def prompt_of(results: str | Path, item: str, digest: str) -> str | None:
     stamp = file.stem.removeprefix("results")
     decoder = msgspec.json.Decoder(_Logged)
     try:
-        for _, line in _lines(file.parent / f"samples_{task}{stamp}.jsonl"):
+        for _, line in lines_of(file.parent / f"samples_{task}{stamp}.jsonl"):
             row = decoder.decode(line)
             arguments = _arguments(row.arguments)
             if str(row.doc_id) == document and digest_of(arguments) == digest:
@@ -209,16 +154,16 @@ def _read_task(task: str, file: Path, metric: str | None, length_normalised: boo
     """The answers to a task, and what graded them: a metric, and the filter behind a comma where there is one."""
     chosen, records = "", list[Record]()
     meant: list[Meant | None] = []
-    decoder: msgspec.json.Decoder[Any] | None = None
+    kind: type[msgspec.Struct] | None = None
     name, _, filtered = (metric or "").partition(",")
     wanted_filter, mutual, filters = filtered, False, set[str]()
-    for number, line in _lines(file):
+    for number, line in lines_of(file):
         try:
-            if decoder is None:
+            if kind is None:
                 chosen, first, mutual = _first_row(line, name)
                 wanted_filter = filtered or first
-                decoder = msgspec.json.Decoder(_row_type(chosen))
-            row = decoder.decode(line)
+                kind = _row_type(chosen)
+            row = _decoded(line, kind)
             if row.doc_id < 0:
                 raise FormatError(f"doc_id is {row.doc_id}; lm_eval logs wrong rows for negative --samples")
             if row.filter != wanted_filter:  # the same document under another filter
@@ -232,7 +177,7 @@ def _read_task(task: str, file: Path, metric: str | None, length_normalised: boo
                 raise type(e)(f"'{file}', line {number}: {e}") from None
             why = _unreadable(line) if isinstance(e, msgspec.DecodeError) else str(e)
             raise FormatError(f"'{file}', line {number}: {why[:160]}. Run the evaluation again.") from None
-    if decoder is None:
+    if kind is None:
         raise FormatError(f"'{file}' is empty; the run did not finish")
     if not records:
         raise FormatError(
@@ -253,14 +198,16 @@ def _whole(records: list[Record], counts: Any, file: Path) -> None:
         )
 
 
-def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
+def _decoded(line: bytes, kind: Any) -> Any:
+    """A row; NaN, which is no JSON, is what Python wrote for a metric without a value, and matters if that decides."""
     try:
-        with file.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield number, line
-    except OSError as e:
-        raise FormatError(f"'{file}' cannot be read: {e.strerror}") from None
+        return msgspec.json.decode(line, type=kind)
+    except msgspec.DecodeError:
+        if b"NaN" not in line and b"Infinity" not in line:
+            raise
+        with contextlib.suppress(ValueError):
+            return msgspec.convert(json.loads(line), kind)
+        raise
 
 
 def _unreadable(line: bytes) -> str:
@@ -271,7 +218,7 @@ def _unreadable(line: bytes) -> str:
 
 def _first_row(line: bytes, metric: str) -> tuple[str, str, bool]:
     """The metric that decides, the row's filter, whose rows are taken by default, and whether choices stand twice."""
-    row = msgspec.json.decode(line)
+    row = _decoded(line, dict[str, Any])
     have = row.get("metrics") or [m for m in PREFERRED if m in row]
     chosen = metric or next((m for m in PREFERRED if m in have), have[0] if have else "")
     if chosen not in row:
@@ -355,40 +302,3 @@ def _loglikelihoods(resps: Any, mutual: bool) -> list[float] | None:
 def _choice(argument: Sequence[Any]) -> str:
     """The choice's own text: the continuation without the delimiter that lm_eval puts before it."""
     return str(argument[1]).removeprefix(" ")
-
-
-# ---- one results file ------------------------------------------------------------------------------------------
-
-
-def _about_run(run: Run) -> dict[str, Any]:
-    about, config = run.about, run.about.get("config") or {}
-    date = about.get("date")
-    counts = about.get("n-samples") or {}
-    own = {task: counts[task] for task in run.samples if isinstance(counts.get(task), dict)}
-    return {
-        "date": ""
-        if not isinstance(date, (int, float))
-        else datetime.datetime.fromtimestamp(date, datetime.UTC).isoformat(),
-        "versions": {t: (about.get("versions") or {}).get(t) for t in sorted(run.samples)},
-        "n-shot": {t: (about.get("n-shot") or {}).get(t) for t in sorted(run.samples)},
-        "model_args": str(config.get("model_args", ""))[:300],
-        "seed": config.get("fewshot_seed"),
-        "partial": any(c.get("effective") != c.get("original") for c in own.values()),
-        "seconds": _seconds(about),
-        "results": str(run.results.resolve()),
-        **{name: about.get(name) for name in _KEPT},
-    }
-
-
-def _seconds(about: dict[str, Any]) -> float | None:
-    try:
-        return float(about["total_evaluation_time_seconds"])
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def _model_name(about: dict[str, Any], file: Path) -> str:
-    args = (about.get("config") or {}).get("model_args")
-    given = about.get("model_name") or (args.get("pretrained") if isinstance(args, dict) else None) or file.parent.name
-    name, revision = str(given).rstrip("/"), str((about.get("config") or {}).get("model_revision") or "main")
-    return name if revision == "main" else f"{name}@{revision}"  # checkpoints are revisions of one name

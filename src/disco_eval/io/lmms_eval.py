@@ -26,7 +26,22 @@ from numpy.typing import ArrayLike
 from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
 from ..responses import Responses
 from .importing import all_of
-from .records import Record, check_metrics, grade_of, in_layout, metric_of, one_model, read_json
+from .records import (
+    MOST_ARGUMENTS,
+    Record,
+    Wanted,
+    check_metrics,
+    deciding,
+    grade_of,
+    in_layout,
+    lines_of,
+    metric_of,
+    once,
+    one_model,
+    one_models,
+    read_json,
+    reported_as,
+)
 
 RESULTS = "*_results.json"
 TASK, DOCUMENTS = "disco_task", "disco_doc_ids"  # metadata of a task that `harness.lmms` made: whose anchors, and which
@@ -38,7 +53,6 @@ _OURS = {
     "doc_id", "doc", "doc_hash", "target", "arguments", "input", "input_media", "resps", "filtered_resps",
     "token_counts", "submission",
 }  # fmt: skip
-_AGREES = 0.001  # how far the mean grade may lie from what the results file says, rounded as that may be
 
 
 @dataclass
@@ -85,20 +99,22 @@ def read_lmms_eval(
 
     Raises what `lmms_eval` and `check_items` raise.
     """
-    return all_of([read_run(run, metric=metric) for run in find_runs(paths)], items)
+    return all_of([read_run(run, metric=metric, items=items) for run in find_runs(paths)], items)
 
 
 def find_runs(paths: Iterable[str | Path]) -> list[Run]:
     """Every run in some output folders, however deep; later files of the same model add tasks."""
     runs: dict[str, Run] = {}
+    files: list[Path] = []
     for path in paths:
         folder = Path(path)
         found = sorted(folder.rglob(RESULTS)) if folder.is_dir() else []
         if not found:
             raise FormatError(f"'{folder}' holds no {RESULTS} of lmms-eval; give the folder that --output_path wrote")
-        for file in found:
-            with in_layout(file, "a results file of lmms-eval"):
-                _add(runs, file)
+        files += found
+    for file in once(files):
+        with in_layout(file, "a results file of lmms-eval"):
+            _add(runs, file)
     return list(runs.values())
 
 
@@ -119,6 +135,9 @@ def _add(runs: dict[str, Run], file: Path) -> None:
             raise AlignmentError(
                 f"'{model}' has two runs of {task}: '{run.tasks[task].samples}' and '{sample}'; keep one"
             )
+        before = next(iter(run.tasks.values()), None)
+        if before is not None:
+            one_models(model, [(run.results, _model_args(before.about)), (file, _model_args(about))])
         run.tasks[task] = Logged(name, sample, about, documents)
 
 
@@ -135,34 +154,50 @@ def _asked(name: str, about: Mapping[str, Any], file: str) -> tuple[str, list[in
     return task, documents
 
 
-def read_run(run: Run, *, metric: str | None = None) -> Responses:
-    """One model's answers to all items that it was run on.
+def read_run(run: Run, *, metric: str | None = None, items: ArrayLike | None = None) -> Responses:
+    """One model's answers to all items that it was run on; nothing is read of tasks that have none of ``items``.
 
     Raises FormatError where a row cannot be read or nothing in it says what is right, naming the file;
     ValidationError where a grade lies outside 0 to 1.
     """
     with in_layout(run.results, "a run of lmms-eval"):
-        records, about = [], {}
-        for task, logged in sorted(run.tasks.items()):
-            found, metrics = _read_task(task, logged, metric_of(task, metric))
+        records: list[Record] = []
+        about: dict[str, Any] = {}
+        graded: dict[str, str] = {}
+        kept = Wanted(items)
+        for task in kept.tasks(run.tasks):
+            logged = run.tasks[task]
+            wanted = metric_of(task, metric)
+            found, metrics = _read_task(task, logged, wanted)
             records += found
             about[task] = _about(logged) | {"metric": metrics}
+            graded[task] = deciding(metrics, wanted)
         known = {"date": max(str(a["date"]) for a in about.values()), "tasks": about}
-        provenance = {"harness": "lmms-eval", "metric": metric or "default", "models": {run.model: known}}
-        return one_model(run.model, records, provenance)
+        provenance = {
+            "harness": "lmms-eval",
+            "metric": metric or "default",
+            "graded": graded,
+            "models": {run.model: known},
+        }
+        return one_model(run.model, kept.of(records), provenance)
 
 
 def _about(logged: Logged) -> dict[str, Any]:
     results = logged.about
-    config = results.get("config") or {}
+    whole = ((results.get("n-samples") or {}).get(logged.name) or {}).get("original")
     return {
         "date": results.get("date"),
         "version": (results.get("versions") or {}).get(logged.name),
         "n-shot": (results.get("n-shot") or {}).get(logged.name),
-        "model_args": str(config.get("model_args", ""))[:300],
+        "model_args": str(_model_args(results) or "")[:MOST_ARGUMENTS],
         "lmms_eval_version": results.get("lmms_eval_version"),
         "partial": _limited(results) or logged.documents is not None,
+        "documents": whole if logged.documents is None else None,
     }
+
+
+def _model_args(results: Mapping[str, Any]) -> Any:
+    return (results.get("config") or {}).get("model_args")
 
 
 def _limited(results: Mapping[str, Any]) -> bool:
@@ -196,7 +231,7 @@ def _read_task(task: str, logged: Logged, metric: str | None) -> tuple[list[Reco
     file, results = logged.samples, logged.about
     listed = ((results.get("configs") or {}).get(logged.name) or {}).get("metric_list") or []
     names = [str(m["metric"]) for m in listed if m["metric"] not in _OURS]
-    rows = [_row(task, logged.documents, line, names, metric, f"'{file}', line {k}") for k, line in _lines(file)]
+    rows = [_row(task, logged.documents, line, names, metric, f"'{file}', line {k}") for k, line in lines_of(file)]
     if not rows:
         raise FormatError(f"'{file}' is empty; the run did not finish")
     expected = ((results.get("n-samples") or {}).get(logged.name) or {}).get("original")
@@ -204,7 +239,7 @@ def _read_task(task: str, logged: Logged, metric: str | None) -> tuple[list[Reco
         raise FormatError(
             f"'{file}' has {len(rows)} documents, but the task has {expected}: rows are lost. Run the evaluation again."
         )
-    chosen = _chosen(rows, metric, str(file))
+    chosen = _chosen(rows, str(file))
     metrics = list(dict.fromkeys(chosen))
     for name in metrics:
         grades = [row.grade(name) for row, own in zip(rows, chosen, strict=True) if own == name]
@@ -212,14 +247,6 @@ def _read_task(task: str, logged: Logged, metric: str | None) -> tuple[list[Reco
             reported = (results.get("results") or {}).get(logged.name) or {}
             _as_reported(float(np.mean([grade for grade, _ in grades])), name, reported, str(file))
     return [Record(r.item, task, r.grade(name)[0], r.digest) for r, name in zip(rows, chosen, strict=True)], metrics
-
-
-def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        with file.open("rb") as lines:
-            yield from ((k, line) for k, line in enumerate(lines, 1) if line.strip())
-    except OSError as e:
-        raise FormatError(f"'{file}' cannot be read: {e.strerror}") from None
 
 
 def _row(task: str, documents: list[int] | None, line: bytes, names: list[str], metric: str | None, where: str) -> _Row:
@@ -233,20 +260,21 @@ def _row(task: str, documents: list[int] | None, line: bytes, names: list[str], 
                 raise FormatError(f"doc_id is {document!r}, but {len(documents)} documents were asked")
             document = documents[int(document)]
         best = [n for n in PREFERRED if n in row][:1]
-        wanted = [metric] if metric else best or [n for n in names if n in row] or [n for n in row if n not in _OURS]
+        asked = metric.split("|") if metric else []
+        wanted = asked or best or [n for n in names if n in row] or [n for n in row if n not in _OURS]
         found = {name: _grade(row[name], where) for name in wanted if name in row}
     except (KeyError, TypeError, ValueError, RecursionError) as e:
         if isinstance(e, DiscoError):
             raise type(e)(f"{where}: {e}") from None
         why = f"there is no {e}" if isinstance(e, KeyError) else "the line is cut short or not JSON"
         raise FormatError(f"{where}: {why}. Run the evaluation again.") from None
-    if metric and metric not in row:
+    if asked and not any(name in row for name in asked):
         raise FormatError(f"{where}: there is no metric '{metric}'; the row has {some(sorted(set(row) - _OURS))}")
-    asked = row.get("input")
-    digest = hashlib.sha256(f"{asked}\x1f{row.get('target')}".encode()).hexdigest()[:16]
+    prompt = row.get("input")
+    digest = hashlib.sha256(f"{prompt}\x1f{row.get('target')}".encode()).hexdigest()[:16]
     return _Row(
         f"{task}/{document}",
-        digest if isinstance(asked, str) else "",
+        digest if isinstance(prompt, str) else "",
         {name: grade for name, grade in found.items() if grade is not None},
     )
 
@@ -287,12 +315,12 @@ def _told(value: Any, where: str) -> tuple[float, bool] | ValidationError:
         return ValidationError(f"{where}: {e}")
 
 
-def _chosen(rows: list[_Row], metric: str | None, file: str) -> list[str]:
+def _chosen(rows: list[_Row], file: str) -> list[str]:
     """The metric of every row: one that all have, or, where each has exactly one, that one (MME's two halves)."""
     everywhere = next((name for name in rows[0].grades if all(name in row.grades for row in rows)), None)
     if everywhere is not None:
         return [everywhere] * len(rows)
-    if not metric and all(len(row.grades) == 1 for row in rows):
+    if all(len(row.grades) == 1 for row in rows):
         return [next(iter(row.grades)) for row in rows]
     have = sorted({name for row in rows for name in row.grades})
     raise FormatError(
@@ -304,7 +332,7 @@ def _chosen(rows: list[_Row], metric: str | None, file: str) -> list[str]:
 def _as_reported(mean: float, name: str, reported: Mapping[str, Any], file: str) -> None:
     """Refuse grades that were made from predictions and answers where their mean is not the one in the results."""
     said = [v for k, v in reported.items() if k.partition(",")[0] == name and isinstance(v, (int, float))]
-    if not any(abs(v - mean) <= _AGREES or abs(v / 100 - mean) <= _AGREES for v in said):
+    if not reported_as(mean, said):
         known = " and ".join(f"{v:.4g}" for v in said) or "nothing"
         raise FormatError(
             f"'{file}' holds predictions and answers for '{name}', no grades. {100 * mean:.1f} % of them are the same "

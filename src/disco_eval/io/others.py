@@ -25,7 +25,26 @@ import polars as pl
 from ..errors import AlignmentError, DiscoError, FormatError, ValidationError, some
 from ..responses import Items, Models, Responses
 from .frames import read_frame
-from .records import Record, folders_with, grade_of, in_layout, literal, loglikelihoods_of, one_model, read_json, single
+from .records import (
+    Record,
+    check_metrics,
+    decided,
+    deciding,
+    folders_with,
+    grade_of,
+    in_layout,
+    literal,
+    loglikelihoods_of,
+    metric_of,
+    once,
+    one_model,
+    read_json,
+    reported_as,
+    single,
+)
+
+_PROBABLE = "the most probable choice"  # what decides where choices are compared and no metric is read
+_SAME_TEXT = "prediction is gold"
 
 Reader = Callable[[], Responses]
 Named = Iterator[tuple[str, Reader]]
@@ -40,6 +59,7 @@ def details(paths: Sequence[Path], *, metric: str | None = None) -> Named:
     found: dict[str, list[Path]] = {}
     for folder in folders_with(paths, "details_*.parquet", "lighteval or the leaderboard"):
         found.setdefault(_details_name(folder), []).extend(sorted(folder.glob("details_*.parquet")))
+    check_metrics(metric, (_details_task(file) for files in found.values() for file in files))
     for name, files in found.items():
         yield name, partial(_read_details, name, files, metric)
 
@@ -55,23 +75,36 @@ def _details_name(folder: Path) -> str:
     return folder.name
 
 
+def _details_task(file: Path) -> str:
+    task = file.stem.removeprefix("details_").rpartition("_")[0] or file.stem
+    return task.split("|")[1].replace(":", "_") if task.count("|") >= 1 else task
+
+
 def _read_details(name: str, files: list[Path], metric: str | None) -> Responses:
     with in_layout(files[0], "details of lighteval or the leaderboard"):
         records: list[Record] = []
+        graded: dict[str, set[str]] = {}
         for file in files:
-            task = file.stem.removeprefix("details_").rpartition("_")[0] or file.stem
-            task = task.split("|")[1].replace(":", "_") if task.count("|") >= 1 else task
+            task = _details_task(file)
+            wanted = metric_of(task, metric)
             frame = read_frame(file, ".parquet")
             new = "model_response" in frame.columns
             for k, row in enumerate(frame.iter_rows(named=True)):
                 try:
-                    records.append(_lighteval_row(task, row, metric) if new else _leaderboard_row(task, k, row, metric))
+                    read = _lighteval_row(task, row, wanted) if new else _leaderboard_row(task, k, row, wanted)
+                    records.append(read[0])
+                    graded.setdefault(task, set()).add(read[1])
                 except (KeyError, TypeError, ValueError, IndexError) as e:
                     raise FormatError(f"'{file}', row {k}: {str(e)[:160]}") from None
-        return one_model(name, records, {"harness": "lighteval", "metric": metric or "default", "models": {name: {}}})
+        by = {task: deciding(names, metric_of(task, metric)) for task, names in graded.items()}
+        return one_model(name, records, _provenance("lighteval", name, metric or "default", by))
 
 
-def _leaderboard_row(task: str, k: int, row: Mapping[str, Any], metric: str | None) -> Record:
+def _provenance(harness: str, name: str, metric: str, graded: Mapping[str, str]) -> dict[str, Any]:
+    return {"harness": harness, "metric": metric, "graded": dict(graded), "models": {name: {}}}
+
+
+def _leaderboard_row(task: str, k: int, row: Mapping[str, Any], metric: str | None) -> tuple[Record, str]:
     choices, predictions = literal(row["choices"]), literal(row["predictions"])
     ll = None
     if isinstance(predictions, (list, tuple)) and len(predictions) == len(choices) > 1:
@@ -79,34 +112,27 @@ def _leaderboard_row(task: str, k: int, row: Mapping[str, Any], metric: str | No
         ll = loglikelihoods_of(values) if all(isinstance(v, (int, float)) for v in values) else None
     prompt = row.get("full_prompt") or row.get("example") or ""
     gold = literal(row.get("gold_index"))
-    return Record(
-        f"{task}/{k}",
-        task,
-        _metric(literal(row["metrics"]), metric),
-        _digest(prompt, choices),
-        ll,
-        _label(gold, ll),
-    )
+    how, grade = _metric(literal(row["metrics"]), metric)
+    return Record(f"{task}/{k}", task, grade, _digest(prompt, choices), ll, _label(gold, ll)), how
 
 
-def _lighteval_row(task: str, row: Mapping[str, Any], metric: str | None) -> Record:
+def _lighteval_row(task: str, row: Mapping[str, Any], metric: str | None) -> tuple[Record, str]:
     """Rows are shuffled, so the document's own id names the item."""
     doc, response = literal(row["doc"]), literal(row["model_response"])
     choices = literal(doc["choices"])
     logprobs = literal(response.get("logprobs"))
     whole = isinstance(logprobs, (list, tuple)) and len(logprobs) == len(choices) > 1
     ll = loglikelihoods_of(logprobs) if whole else None
-    grade = _metric(literal(row["metric"]), metric)
+    how, grade = _metric(literal(row["metric"]), metric)
     digest = _digest(doc.get("query", ""), choices)
-    return Record(f"{task}/{doc['id']}", task, grade, digest, ll, _label(literal(doc.get("gold_index")), ll))
+    return Record(f"{task}/{doc['id']}", task, grade, digest, ll, _label(literal(doc.get("gold_index")), ll)), how
 
 
-def _metric(metrics: Mapping[str, Any], wanted: str | None) -> float:
+def _metric(metrics: Mapping[str, Any], wanted: str | None) -> tuple[str, float]:
+    """The metric that decides a row, and its grade."""
     have = {k: v for k, v in metrics.items() if v is not None}
-    name = wanted or next((m for m in ("acc", "acc_norm", "exact_match") if m in have), next(iter(have), ""))
-    if name not in have:
-        raise ValidationError(f"there is no metric '{name}'; the rows have {some(have)}")
-    return grade_of(have[name])
+    name = decided(wanted, have, ("acc", "acc_norm", "exact_match"))
+    return name, grade_of(have[name])
 
 
 def _label(gold: Any, ll: Sequence[float] | None) -> int | None:
@@ -129,33 +155,44 @@ def _digest(prompt: Any, choices: Any) -> str:
 def helm(paths: Sequence[Path], *, metric: str | None = None) -> Named:
     """Readers for HELM's run folders, one per model; several scenarios of a model are its subtasks."""
     found: dict[str, list[Path]] = {}
+    tasks: set[str] = set()
     for folder in folders_with(paths, "run_spec.json", "helm-run"):
         spec = read_json(folder / "run_spec.json")
         try:
             found.setdefault(str(spec["adapter_spec"]["model"]), []).append(folder)
-        except (KeyError, TypeError):
+            tasks.add(_helm_task(spec, folder))
+        except (KeyError, TypeError, AttributeError):
             raise FormatError(f"'{folder / 'run_spec.json'}' names no model (adapter_spec.model)") from None
+    check_metrics(metric, tasks)
     for name, folders in found.items():
         yield name, partial(_read_helm, name, folders, metric)
+
+
+def _helm_task(spec: Mapping[str, Any], folder: Path) -> str:
+    """A run's name but for its model: ``boolq:model=org_m0,data_augmentation=canonical`` has it in between."""
+    name, colon, options = str(spec.get("name", folder.name)).partition(":")
+    others = [one for one in options.split(",") if one and not one.startswith("model=")]
+    return (name + colon + ",".join(others)).rstrip(":").replace("/", "_")
 
 
 def _read_helm(name: str, folders: list[Path], metric: str | None) -> Responses:
     with in_layout(folders[0], "a run of HELM"):
         records: list[Record] = []
+        graded: dict[str, str] = {}
         for folder in folders:
             spec = read_json(folder / "run_spec.json")
-            task = str(spec.get("name", folder.name)).split(",model=")[0].replace("/", "_")
+            task = _helm_task(spec, folder)
             method = str(spec["adapter_spec"].get("method", ""))
             try:
                 if method.startswith("multiple_choice_separate"):
                     records += _helm_choices(task, read_json(folder / "scenario_state.json"))
+                    graded[task] = _PROBABLE
                 else:
-                    records += _helm_grades(
-                        task, read_json(folder / "per_instance_stats.json"), metric or "exact_match"
-                    )
+                    graded[task] = metric_of(task, metric) or "exact_match"
+                    records += _helm_grades(task, read_json(folder / "per_instance_stats.json"), graded[task])
             except (KeyError, TypeError, IndexError) as e:
                 raise FormatError(f"'{folder}' is not a run of HELM in the known layout: {e} is missing") from None
-        return one_model(name, records, {"harness": "helm", "metric": metric or "exact_match", "models": {name: {}}})
+        return one_model(name, records, _provenance("helm", name, metric or "exact_match", graded))
 
 
 def _helm_choices(task: str, state: Mapping[str, Any]) -> Iterator[Record]:
@@ -204,9 +241,12 @@ def _helm_grades(task: str, stats: Sequence[Mapping[str, Any]], metric: str) -> 
 def opencompass(paths: Sequence[Path]) -> Named:
     """Readers for OpenCompass's ``predictions/MODEL/DATASET.json``, one per model: right or wrong.
 
-    Its perplexities are averages per token, not log-likelihoods of choices, so no probabilities are made of them.
+    Its perplexities are averages per token, not log-likelihoods of choices, so no probabilities are made of them. Right
+    is a prediction that is the gold text, and only where that gives what ``results/MODEL/DATASET.json`` says, as far as
+    there is one: answers that the tool looks for a letter or a number in are graded otherwise.
     """
     found: dict[str, list[Path]] = {}
+    every: list[Path] = []
     for path in paths:
         files = (
             sorted(f for f in path.rglob("*.json") if f.parent.parent.name == "predictions") if path.is_dir() else []
@@ -215,17 +255,19 @@ def opencompass(paths: Sequence[Path]) -> Named:
             raise FormatError(
                 f"'{path}' holds no predictions/MODEL/DATASET.json; give the folder that OpenCompass wrote"
             )
-        for file in files:
-            found.setdefault(file.parent.name, []).append(file)
+        every += files
+    for file in once(every):
+        found.setdefault(file.parent.name, []).append(file)
     for name, files in found.items():
         yield name, partial(_read_opencompass, name, files)
 
 
 def _read_opencompass(name: str, files: list[Path]) -> Responses:
     with in_layout(files[0], "predictions of OpenCompass"):
-        records = []
+        records: list[Record] = []
+        checked = []
         for file in files:
-            rows = read_json(file)
+            before, rows = len(records), read_json(file)
             if not isinstance(rows, dict):
                 raise FormatError(f"'{file}' is not a table of predictions by number")
             for number, row in rows.items():
@@ -237,9 +279,27 @@ def _read_opencompass(name: str, files: list[Path]) -> Responses:
                 records.append(
                     Record(f"{file.stem}/{number}", file.stem, float(right), _digest(row.get("origin_prompt", ""), []))
                 )
-        return one_model(
-            name, records, {"harness": "opencompass", "metric": "prediction is gold", "models": {name: {}}}
+            checked.append(_as_reported(file, [r.grade for r in records[before:]]))
+        graded = dict.fromkeys((file.stem for file in files), _SAME_TEXT)
+        provenance = _provenance("opencompass", name, _SAME_TEXT, graded)
+        return one_model(name, records, {**provenance, "models": {name: {"as_reported": all(checked)}}})
+
+
+def _as_reported(file: Path, grades: list[float]) -> bool:
+    """Whether the results beside predictions give the mean of their grades; FormatError where they give another."""
+    beside = file.parents[2] / "results" / file.parent.name / file.name
+    results = read_json(beside) if beside.is_file() else {}
+    said = {k: v for k, v in results.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+    if not said or not grades:
+        return False
+    mean = float(np.mean(grades))
+    if not reported_as(mean, said.values()):
+        known = ", ".join(f"{k} {v:.4g}" for k, v in list(said.items())[:3])
+        raise FormatError(
+            f"'{file}': {100 * mean:.1f} % of the predictions are the gold text, but '{beside}' says {known}, so right "
+            "is something else here. Give grades as a table (disco import table)"
         )
+    return True
 
 
 # ---- timm ------------------------------------------------------------------------------------------------------
@@ -251,9 +311,15 @@ def timm(paths: Sequence[Path], labels: Path) -> Named:
     ``labels`` is a CSV with columns filename and label (the class's number); items keep its order.
     """
     names, numbers = _timm_labels(labels)
-    for path in paths:
+    named: dict[str, Path] = {}
+    for path in once(paths):
         if not path.is_file():
             raise FormatError(f"'{path}' is not a file; give the parquet files, one for each model")
+        if named.setdefault(path.stem, path) != path:
+            raise AlignmentError(
+                f"'{named[path.stem]}' and '{path}' would both be '{path.stem}', since models are named by their "
+                "files; rename one"
+            )
         yield path.stem, partial(_read_timm, path, names, numbers)
 
 

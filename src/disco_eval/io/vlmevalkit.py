@@ -23,23 +23,23 @@ from ..resources import need
 from ..responses import Responses
 from .frames import read_frame, without_panics
 from .importing import all_of
-from .records import Record, grade_of, in_layout, one_model
+from .records import ALL, Record, Wanted, grade_of, in_layout, one_model
 
 ANCHORS = "_anchors"  # ends the name of a benchmark of one's own that holds the anchors of another
-_SHEET = re.compile(r"(?P<data>.+?)_(?:auxmatch|(?:exact_matching|[^_]+)_result)")
+_SHEET = re.compile(r"(?P<data>.+?)_(?:(?P<match>auxmatch)|(?P<judge>exact_matching|[^_]+)_result)")
 _ENDINGS = (".xlsx", ".tsv")
 _SAYS = ("hit", "score")
 _TIMES = 8  # what a sheet takes in memory against its text
 
 
-def vlmevalkit(paths: Sequence[Path]) -> Iterator[tuple[str, Callable[[], Responses]]]:
+def vlmevalkit(paths: Sequence[Path]) -> Iterator[tuple[str, Callable[..., Responses]]]:
     """Readers for VLMEvalKit's output folders, one per model; several benchmarks of a model are its subtasks.
 
     A model is named by the innermost folder with whose name the file's name begins; the links that the kit makes to its
     latest run count once. Raises FormatError where a folder holds no such sheet, AlignmentError where a model has two
     of one benchmark.
     """
-    found: dict[str, dict[str, Path]] = {}
+    found: dict[str, dict[str, tuple[Path, str]]] = {}
     for path in paths:
         once = {f.resolve(): f for f in sorted(path.rglob("*"), reverse=True) if _is_sheet(f)} if path.is_dir() else {}
         sheets = sorted(once.values())
@@ -49,9 +49,10 @@ def vlmevalkit(paths: Sequence[Path]) -> Iterator[tuple[str, Callable[[], Respon
                 "the folder that --work-dir named, after an evaluation"
             )
         for sheet in sheets:
-            model, data = _named(sheet)
-            if found.setdefault(model, {}).setdefault(data, sheet) != sheet:
-                raise AlignmentError(f"'{model}' has two sheets of {data}: '{found[model][data]}', '{sheet}'; keep one")
+            model, data, judge = _named(sheet)
+            first, _ = found.setdefault(model, {}).setdefault(data, (sheet, judge))
+            if first.resolve() != sheet.resolve():
+                raise AlignmentError(f"'{model}' has two sheets of {data}: '{first}', '{sheet}'; keep one")
     for model, of in found.items():
         yield model, partial(_read, model, of)
 
@@ -61,7 +62,8 @@ def read_vlmevalkit(paths: Iterable[str | Path], *, items: ArrayLike | None = No
 
     Raises what `vlmevalkit` and `check_items` raise.
     """
-    return all_of([read() for _, read in vlmevalkit([Path(path) for path in paths])], items)
+    wanted = Wanted(items)
+    return all_of([read(wanted) for _, read in vlmevalkit([Path(path) for path in paths])], items)
 
 
 def holds_sheets(folder: Path) -> bool:
@@ -73,8 +75,8 @@ def _is_sheet(file: Path) -> bool:
     return file.suffix in _ENDINGS and _SHEET.fullmatch(file.stem) is not None and file.is_file()
 
 
-def _named(sheet: Path) -> tuple[str, str]:
-    """The model and the benchmark that a sheet's name holds: where one ends is known from the folder's name."""
+def _named(sheet: Path) -> tuple[str, str, str]:
+    """Model, benchmark and judge, which a sheet's name holds: where one ends is known from the folder's name."""
     model = next((part for part in reversed(sheet.parts[:-1]) if sheet.stem.startswith(f"{part}_")), None)
     match = _SHEET.fullmatch(sheet.stem.removeprefix(f"{model}_"))
     if model is None or match is None:
@@ -82,15 +84,18 @@ def _named(sheet: Path) -> tuple[str, str]:
             f"'{sheet}' lies in no folder of its model's name, so where that ends is unknown; keep the folders as "
             "VLMEvalKit wrote them"
         )
-    return model, match["data"].removesuffix(ANCHORS)
+    return model, match["data"].removesuffix(ANCHORS), match["judge"] or match["match"]
 
 
-def _read(model: str, sheets: dict[str, Path]) -> Responses:
+def _read(model: str, sheets: dict[str, tuple[Path, str]], wanted: Wanted = ALL) -> Responses:
     records: list[Record] = []
-    for data, sheet in sorted(sheets.items()):
+    for data in wanted.tasks(sheets):
+        sheet, _ = sheets[data]
         with in_layout(sheet, "a sheet of VLMEvalKit"):
             records += _records(data, _frame(sheet), sheet)
-    return one_model(model, records, {"harness": "vlmevalkit", "metric": "default", "models": {model: {}}})
+    graded = {data: judge for data, (_, judge) in sheets.items()}
+    provenance = {"harness": "vlmevalkit", "metric": "default", "graded": graded, "models": {model: {}}}
+    return one_model(model, records, provenance)
 
 
 def _records(data: str, frame: pl.DataFrame, sheet: Path) -> Iterator[Record]:
