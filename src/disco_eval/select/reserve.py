@@ -52,7 +52,7 @@ class Reserve:
     def answered_by(self, sources: Responses, at: Array, soft: bool) -> Reserve:
         """The same with the answers of these source models to the items, which are at positions ``at`` of theirs."""
         grades = np.ascontiguousarray(sources.grades(at))  # as they are when loaded
-        label = np.ascontiguousarray(sources.pick(items=at).label_probs(), dtype=np.float32) if soft else None
+        label = _label_probs(sources, at, len(self.shares) - len(at)) if soft else None
         return replace(self, items=sources.items.pick(at), grades=grades, label_probs=label)
 
     def __len__(self) -> int:
@@ -71,6 +71,15 @@ class Reserve:
                 f"{more} more items were asked for; the condensation keeps {len(self)} in reserve, ask for {FEWEST} "
                 f"(fewer say nothing of their own error) to {len(self)}"
             )
+
+
+def _label_probs(sources: Responses, at: Array, step: int) -> Array:
+    """The right choices' probabilities at positions ``at``, (n_sources, k) float32, ``step`` items at a time."""
+    out = np.empty((sources.n_models, len(at)), np.float32)
+    for first in range(0, len(at), step):
+        some = slice(first, first + step)
+        out[:, some] = sources.pick(items=at[some]).label_probs()
+    return out
 
 
 def draw_reserve(
