@@ -290,6 +290,12 @@ def test_anchors_that_say_no_more_than_the_further_items_are_not_set_aside():
     assert kept > 0
 
 
+def test_no_models_have_no_estimates(taught):
+    c, new = taught
+    for made in (c, untaught(c)):
+        assert made.estimate(new.pick(models=[]), more=30) == []
+
+
 def test_errors_with_further_items_are_measured_on_sources_left_out(taught):
     c, new = taught
     v, found = c.validation, assess(c.score_model, c.answers(new))

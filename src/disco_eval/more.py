@@ -47,9 +47,9 @@ def top_up(
     ahead, overruled = lead > MOST_AHEAD, more >= len(c.anchors)
     own = [(*f, *(("anchors-differ",) if d else ())) for f, d in zip(c.own_flags(part, found), ahead, strict=True)]
     flags = [(*of_model, *c.source_flags) for of_model in own]
-    odd = np.array(["odd-answers" in of_model for of_model in own]) & ((lead > 0) | (not overruled))
+    odd = np.array(["odd-answers" in of_model for of_model in own], dtype=bool) & ((lead > 0) | (not overruled))
     surveyed, weak = made.surveyed(*grades, odd & overruled, ahead, level), bool(c.source_flags)
-    inside, alarmed = found.outside < -START, np.array([is_alarmed(of_model) for of_model in flags])
+    inside, alarmed = found.outside < -START, np.array([is_alarmed(of_model) for of_model in flags], dtype=bool)
     told, by_survey = made.told(first, surveyed, *grades, inside=inside, weak=weak, level=level)
     told, by_survey = told.but(alarmed, surveyed), by_survey | alarmed
     if taught is None:
