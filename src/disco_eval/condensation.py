@@ -20,7 +20,7 @@ from .more import top_up
 from .numerics.gp import squared_distances
 from .numerics.intervals import normal_width
 from .numerics.survey import FEWEST
-from .predict import Assessment, Auto, ScoreModel, signature
+from .predict import Assessment, ScoreModel, signature
 from .predict.subtasks import KNOWN, SubtaskErrors, SubtaskModel, agreeing, eased, informed, left_of, parts_of
 from .recipe import assess
 from .responses import Items, Responses, check_responses
@@ -264,7 +264,7 @@ class Condensation:
         """
         reserve, model = self.need_reserve(more), self.score_model
         known = self.validation.n_more and not (is_soft(model) and reserve.label_probs is None)
-        if not (isinstance(model, Auto) and is_taught(model) and known):
+        if not known or not is_taught(model):
             return None
         if more not in self._taught:
             self._taught[more] = Taught.fit(model, self.anchors, self.sources, self.source_scores, reserve, more)

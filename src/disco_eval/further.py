@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,14 +67,14 @@ class Taught:
         return self.model.told_by(found, *self.processes.predict(seen), survey, se)
 
 
-def is_taught(model: ScoreModel) -> bool:
+def is_taught(model: ScoreModel) -> TypeGuard[Auto]:
     """Whether further items can be learned from with this score model: ours, with its guard."""
     return isinstance(model, Auto) and model.guard
 
 
 def is_soft(model: ScoreModel) -> bool:
     """Whether probabilities of further items are learned from too."""
-    return isinstance(model, Auto) and is_taught(model) and model.soft
+    return is_taught(model) and model.soft
 
 
 def assess_with_more(
@@ -90,7 +90,7 @@ def assess_with_more(
     The items are drawn here; their number is the third. NaN and 0 where none can be.
     """
     nothing = np.full(unseen.n_models, np.nan)
-    if not isinstance(model, Auto) or not is_taught(model):
+    if not is_taught(model):
         return nothing, nothing, 0
     reserve = draw_reserve(source, anchors, rng, times=1, soft=model.soft)
     if reserve is None:
