@@ -1,5 +1,6 @@
 """The command line as people and scripts meet it: output, exit status, message."""
 
+import atexit
 import csv
 import json
 import os
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +24,25 @@ from disco_eval.select import SELECTORS
 from disco_eval.studies import SPLITS
 from tests.conftest import population
 from tests.schemas import check
+from tests.warm import Warm
 
 DISCO = str(Path(sys.executable).parent / "disco")
 
 
+HEAVY = ("numpy", "polars", "rich.console", "safetensors", "scipy.stats", "typer", "zarr")
+
+
+@cache
+def warm():
+    process = Warm(dict(os.environ), HEAVY)
+    atexit.register(process.close)
+    return process
+
+
 def disco(*args, cwd=None, status=0):
+    """A command as a process of its own: a fork of one that has imported what commands need."""
     env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100"}
-    done = subprocess.run([DISCO, *map(str, args)], capture_output=True, text=True, cwd=cwd, env=env)
+    done = warm().run("disco_eval", [*map(str, args)], cwd, env)
     assert status in (None, done.returncode), done.stderr
     check(args, done.stdout)
     return done

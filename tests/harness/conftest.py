@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.warm import Warm
 from tests.schemas import check
+from tests.warm import Warm
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items):
 
 OFFLINE = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "NO_COLOR": "1", "COLUMNS": "100"}
 DISCO = str(Path(sys.executable).parent / "disco")
-
+HEAVY = ("torch", "transformers", "datasets", "lm_eval.evaluator", "lm_eval.models.huggingface", "lm_eval.tasks")
 
 _warm: list[Warm] = []
 
@@ -36,7 +36,7 @@ def run(*command: object, cwd: Path | None = None, status: int = 0) -> subproces
     module = words[2] if words[:2] == [sys.executable, "-m"] else "disco_eval" if words[0] == DISCO else None
     if module:
         if not _warm:
-            _warm.append(Warm(OFFLINE))
+            _warm.append(Warm(OFFLINE, HEAVY))
             atexit.register(_warm[0].close)
         done = _warm[0].run(module, words[1:] if words[0] == DISCO else words[3:], cwd)
     else:

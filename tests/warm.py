@@ -1,4 +1,4 @@
-"""A process that has imported lm_eval once and forks for every command, so that commands do not pay for it again.
+"""A process that has imported large libraries once and forks for every command, so that commands do not pay again.
 
 Each command is a process of its own, as on the command line, with its own folder, environment and output.
 """
@@ -13,27 +13,32 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-HEAVY = ("torch", "transformers", "datasets", "lm_eval.evaluator", "lm_eval.models.huggingface", "lm_eval.tasks")
 
 
 class Warm:
-    """Runs ``python -m MODULE ARGUMENTS`` in forks of one process."""
+    """Runs ``python -m MODULE ARGUMENTS`` in forks of one process that has imported ``libraries``.
 
-    def __init__(self, env: dict[str, str]) -> None:
-        command = [sys.executable, "-m", __spec__.name]
-        root = Path(__file__).parents[2]
+    These must start no threads when they are imported: a fork has none of them.
+    """
+
+    def __init__(self, env: dict[str, str], libraries: Sequence[str]) -> None:
+        command = [sys.executable, "-m", __spec__.name, *libraries]
+        root = Path(__file__).parents[1]
         self._server = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env, cwd=root
         )
 
-    def run(self, module: str, arguments: list[str], cwd: Path | None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, module: str, arguments: list[str], cwd: Path | None, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         with tempfile.TemporaryDirectory() as folder:
             files = [str(Path(folder) / name) for name in ("out", "err")]
             job = {"module": module, "arguments": arguments, "cwd": str(cwd or Path.cwd()), "files": files}
+            job |= {} if env is None else {"env": dict(env)}
             with contextlib.suppress(BrokenPipeError):  # it is gone, as the missing answer says too
                 self._server.stdin.write(json.dumps(job) + "\n")
                 self._server.stdin.flush()
@@ -50,7 +55,7 @@ class Warm:
 def serve() -> None:
     """One job a line on standard input, one exit status a line on standard output."""
     with contextlib.redirect_stdout(sys.stderr):
-        for name in HEAVY:
+        for name in sys.argv[1:]:
             __import__(name)
     for line in sys.stdin:
         job = json.loads(line)
@@ -71,6 +76,9 @@ def _work(job: dict[str, object]) -> None:
         sys.argv = [job["module"], *job["arguments"]]
         sys.path.remove(os.getcwd())  # of this process; nothing of disco's may be found only because of it
         os.chdir(job["cwd"])
+        if "env" in job:
+            os.environ.clear()
+            os.environ.update(job["env"])
         if job["module"] != "disco_eval":
             sys.path.insert(0, job["cwd"])  # as python -m does
         runpy.run_module(job["module"], run_name="__main__", alter_sys=True)
