@@ -144,6 +144,11 @@ class CrossValidation:
         each = [float(error[self.fold == k].mean()) for k in np.unique(self.fold)]
         return float(np.std(each, ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0
 
+    @property
+    def more_mae(self) -> float | None:
+        """`mae` of the same models with ``n_more`` further items; None where these are not learned from."""
+        return float(np.abs(self.more_error).mean()) if self.n_more else None
+
     def against(self, n_anchors: int) -> str:
         """What the error is compared with, in words: random items, as many as the anchors or as cost as much."""
         if self.direct_items is None or abs(self.direct_items - n_anchors) < 0.5:

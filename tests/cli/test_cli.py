@@ -233,8 +233,27 @@ def test_info_of_both_kinds(work):
     assert (store["n_models"], store["n_items"]) == (40, 80)
     small = json.loads(disco("info", "toy-20", "--json", cwd=work).stdout)
     assert small["n_anchors"] == 20
-    assert "mae pp" in disco("info", "toy-20", cwd=work).stdout
+    c = load(work / "toy-20")
+    assert (small["n_more"], small["more_mae_pp"]) == (20, 100 * c.validation.more_mae)
+    said = disco("info", "toy-20", cwd=work).stdout
+    assert f"{small['mae_pp']:.2f} points on whole families left out in 5 folds" in said
+    assert f"{small['more_mae_pp']:.2f} points with 20 (--more)" in said
     assert "families" in disco("info", "toy.zarr", cwd=work).stdout
+
+
+def test_the_error_with_further_items_is_said_where_it_is_known(work, tmp_path):
+    for predict, known in (("auto", True), ("ridge", False)):
+        words = ("toy.zarr", "--anchors", 10, "--predict", predict, "--overwrite", "--out", tmp_path / "c")
+        record = json.loads(disco("condense", *words, "--json", cwd=work).stdout)
+        error = load(tmp_path / "c").validation.more_mae
+        assert (error is not None) == known
+        assert (record["n_more"], record["more_mae_pp"]) == ((10, 100 * error) if known else (0, None))
+        said = disco("condense", *words, cwd=work).stdout
+        assert ("With 10 further items: " in said) == known
+        page, card = (tmp_path / "c" / name for name in ("report.html", "README.md"))
+        assert ("With 10 further items: " in page.read_text()) == known
+        assert ("With 10 further items (`--more`): " in card.read_text()) == known
+        assert ("further items" in disco("info", tmp_path / "c").stdout) == known
 
 
 def test_help_has_examples():

@@ -223,6 +223,8 @@ def _old(folder: Path, fixed: dict[str, object]) -> Condensation:
 
 
 def _record(c: Condensation, out: Path) -> dict[str, Any]:
+    from ..report.record import in_points
+
     v = c.validation
     return {
         "out": str(out),
@@ -231,6 +233,8 @@ def _record(c: Condensation, out: Path) -> dict[str, Any]:
         "n_sources": c.sources.n_models,
         "mae_pp": 100 * v.mae,
         "mae_se_pp": 100 * v.mae_se,
+        "n_more": v.n_more,
+        "more_mae_pp": in_points(v.more_mae),
         "direct_mae_pp": 100 * v.direct_mae,
         "direct_items": len(c.anchors) if v.direct_items is None else v.direct_items,
         "half_width_90_pp": 100 * v.half_width(0.9),
@@ -251,7 +255,8 @@ def _record(c: Condensation, out: Path) -> dict[str, Any]:
 
 def _print(c: Condensation, out: Path) -> None:
     from ..calibration import FLAGS, KEPT_TOGETHER
-    from ..report.parts import amount
+    from ..report.parts import amount, with_more
+    from ..report.record import summary
     from ..sizing import missed_by
 
     v = c.validation
@@ -261,7 +266,7 @@ def _print(c: Condensation, out: Path) -> None:
     print(
         f"Error on {kept} left out: {100 * v.mae:.2f} ± {100 * v.mae_se:.2f} points on average, up to "
         f"{100 * v.half_width(0.9):.1f} for 90 % of models; {v.direct_mae * 100:.2f} on average for "
-        f"{v.against(len(c.anchors))}{drawn}."
+        f"{v.against(len(c.anchors))}{drawn}.{with_more(summary(c))}"
     )
     if len(v.by_anchors):
         tried = ", ".join(f"{100 * mae:.2f} with {n:.0f}" for n, mae, _ in v.by_anchors.tolist())

@@ -54,7 +54,8 @@ def info(
     if as_json:
         print_json(record)
     else:
-        print_table(path, ["", ""], [[name.replace("_", " "), _show(value)] for name, value in record.items()], left=2)
+        rows = {"condensation": _condensed_words, "responses": _response_words}.get(str(record["kind"]), _words)(record)
+        print_table(path, ["", ""], [[name, text] for name, text in rows.items()], left=2)
 
 
 def _written(path: str) -> dict[str, Any]:
@@ -130,6 +131,8 @@ def _disagreement(r: Responses, kept: Path) -> dict[str, Any]:
 
 
 def _condensation(c: Condensation) -> dict[str, Any]:
+    from ..report.record import in_points
+
     return {
         "kind": "condensation",
         "benchmark": c.benchmark,
@@ -137,6 +140,8 @@ def _condensation(c: Condensation) -> dict[str, Any]:
         "n_items": c.provenance.get("n_items"),
         "n_sources": c.sources.n_models,
         "mae_pp": 100 * c.validation.mae,
+        "n_more": c.validation.n_more,
+        "more_mae_pp": in_points(c.validation.more_mae),
         "direct_mae_pp": 100 * c.validation.direct_mae,
         "direct_items": c.validation.direct_items,
         "half_width_90_pp": 100 * c.validation.half_width(0.9),
@@ -149,6 +154,45 @@ def _condensation(c: Condensation) -> dict[str, Any]:
     }
 
 
+def _words(record: dict[str, Any]) -> dict[str, str]:
+    """A record as rows for people, one for each field."""
+    return {name.replace("_", " "): _show(value) for name, value in record.items()}
+
+
+def _response_words(record: dict[str, Any]) -> dict[str, str]:
+    scores, n, dated = record["scores"], record["n_models"], record["models_with_date"]
+    in_percent = {"scores": ", ".join(f"{name} {100 * score:.1f} %" for name, score in scores.items())}
+    known = {"families": str(record["families"] or "unknown"), "models with date": f"{dated} of {n}"}
+    return {**_words(record), **in_percent, **known}
+
+
+def _condensed_words(record: dict[str, Any]) -> dict[str, str]:
+    from ..calibration import KEPT_TOGETHER
+
+    folds, n, direct = record["folds"], record["n_anchors"], record["direct_items"]
+    kept = {"none": "models", **KEPT_TOGETHER}[folds["grouped_by"]]
+    rows = {
+        "kind": record["kind"],
+        "benchmark": f"{record['benchmark']}, {_show(record['n_items'])} items",
+        "anchors": f"{n:,}, by {_method(record['select'])}",
+        "source models": f"{record['n_sources']:,}",
+        "prediction": _method(record["predict"]),
+        "error": f"{record['mae_pp']:.2f} points on {kept} left out in {folds['n']} folds",
+        "90 % of them": f"within {record['half_width_90_pp']:.2f} points",
+        "random items": f"{record['direct_mae_pp']:.2f} points with {n if direct is None else direct:.0f}",
+    }
+    if record["more_mae_pp"] is not None:
+        rows["further items"] = f"{record['more_mae_pp']:.2f} points with {record['n_more']:,} (--more)"
+    made = f"{_show(record['created'])} by disco-eval {_show(record['disco_eval'])}, seed {record['seed']}"
+    return {**rows, "made": made}
+
+
+def _method(step: dict[str, Any] | None) -> str:
+    """A selection or prediction with its options."""
+    name, *rest = [f"{k}={_show(v)}" if k != "name" else str(v) for k, v in (step or {"name": "?"}).items()]
+    return f"{name} ({', '.join(rest)})" if rest else name
+
+
 def _show(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{k} {_show(v)}" for k, v in value.items())
@@ -156,4 +200,6 @@ def _show(value: Any) -> str:
         return ", ".join(map(str, value))
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return str(value)
+    if value is None:
+        return "unknown"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

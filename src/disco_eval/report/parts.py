@@ -286,14 +286,21 @@ def cost_fact(about: dict[str, Any], more: int = 0) -> Fact:
     return Fact("What does it cost?", f"{asked:,} of {n_items:,} items", words)
 
 
+def with_more(about: dict[str, Any]) -> str:
+    """What further items make of the error, in words; nothing where that was not measured, as in older records."""
+    if (error := about.get("more_mae_pp")) is None:
+        return ""
+    return f" With {about['n_more']} further item{'' if about['n_more'] == 1 else 's'}: {error:.2f}."
+
+
 def error_fact(about: dict[str, Any], more: int = 0) -> Fact:
-    """How far estimates of left-out source models were off, from the anchors alone."""
+    """How far estimates of left-out source models were off from the anchors alone, and with further items."""
     kept = KEPT_TOGETHER.get(about["grouped_by"], "a few")
     other = f" (± {about['mae_se_pp']:.2f} with other anchors)" if "mae_se_pp" in about else ""  # older records lack it
     against = about.get("against", "as many random items")
     words = (
         f"on average{other}, on source models left out ({kept} at a time){', from the anchors alone' if more else ''}. "
-        f"{against[0].upper()}{against[1:]}: {about['direct_mae_pp']:.2f}."
+        f"{against[0].upper()}{against[1:]}: {about['direct_mae_pp']:.2f}.{with_more(about)}"
     )
     return Fact("How far off?", f"{about['mae_pp']:.2f} points", words)
 

@@ -63,6 +63,11 @@ def more_wanted(c: Condensation, estimates: Sequence[Estimate]) -> int:
     return min(len(c.anchors), len(c.reserve)) if flagged and c.reserve is not None else 0
 
 
+def in_points(share: float | None) -> float | None:
+    """A share of 1 in points; None stays."""
+    return None if share is None else 100 * share
+
+
 def summary(c: Condensation) -> dict[str, Any]:
     """What a report says of the condensation that it rests on."""
     v = c.validation
@@ -73,6 +78,8 @@ def summary(c: Condensation) -> dict[str, Any]:
         "n_sources": c.sources.n_models,
         "mae_pp": 100 * v.mae,
         "mae_se_pp": 100 * v.mae_se,
+        "n_more": v.n_more,
+        "more_mae_pp": in_points(v.more_mae),
         "direct_mae_pp": 100 * v.direct_mae,
         "against": v.against(len(c.anchors)),
         "half_width_90_pp": 100 * v.half_width(0.9),
