@@ -9,7 +9,7 @@ import pytest
 from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, comparison, condense
 from disco_eval.artifact import load
 from disco_eval.cli.compare import _next
-from disco_eval.comparison import Comparison, _by_anchors, _calibrate, _more_items, _Said, compare
+from disco_eval.comparison import Comparison, _by_anchors, _calibrate, _more_items, _Said, _with_more, compare
 from disco_eval.io import write_npz
 from disco_eval.recipe import assess
 from tests.cli.test_cli import disco
@@ -359,12 +359,17 @@ def test_how_many_more_items_counts_that_they_run_out():
 
 
 def test_a_few_further_items_do_not_overrule_suspect_anchors():
-    """With fewer than the anchors an honest pair that is flagged would be told less than without any."""
+    """Where they disagree with the anchors the interval reaches over what they say, else they only add to it."""
     c, honest, leaked = one_that_has_seen(2)
     none, few, many = (compare(c, honest, leaked, margin=0.02, more=more) for more in (0, 8, 40))
     assert "odd-answers" in few.candidate_flags
     assert [found.set_aside for found in (none, few, many)] == [False, False, True]
-    assert few.high - few.low <= none.high - none.low + 1e-9
+    assert none.low > 0  # a model is not better than itself
+    assert "anchors-differ" in few.candidate_flags
+    assert few.low < 0 < few.high
+    assert few.difference > many.difference
+    by_flag = [halves_with_few(c, honest, leaked, flag) for flag in ("outside-range", "odd-answers", "anchors-differ")]
+    assert by_flag[0] == by_flag[1] < by_flag[2]
     assert many.basis.startswith("Of 40 further items alone")
     made = c.top_up(40)
     grades = [np.concatenate([x.grades()[0] for x in (c.answers(r), c.further(r, 40))]) for r in (honest, leaked)]
@@ -372,6 +377,13 @@ def test_a_few_further_items_do_not_overrule_suspect_anchors():
     own = made.quantile(0.9) * made.second.difference_error(*grades)
     assert many.difference == pytest.approx(alone)
     assert many.high - many.difference > own + 1e-6  # it reaches to what it would have been with the anchors
+
+
+def halves_with_few(c, one, other, flag):
+    """Half-width of the difference's interval with 8 further items, where the candidate is flagged so."""
+    both, made = [c.answers(r) for r in (one, other)], c.top_up(8)
+    said = replace(_by_anchors(c, *both, 0.9), flags=[(), (flag,)])
+    return _with_more(said, said.half, made, both, [c.further(r, 8) for r in (one, other)], 0.9).half
 
 
 def test_a_pair_that_is_unlike_all_is_known_where_all_items_are(all_known):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,8 @@ FLAGS = {
     "anchors may have leaked into its training data, or it is of a kind that the sources are not (such as one that has "
     "hardly learned)",
     "anchors-differ": "its anchors say a higher score than the further items do, by more than chance explains: "
-    "anchors may have leaked into its training data; the estimate rests on the further items",
+    "anchors may have leaked into its training data. With at least as many further items as anchors the estimate rests "
+    "on these, with fewer its interval reaches over what they say",
     "few-sources": "the condensation learned from few source models; add more",
     "alike-sources": "the source models are so alike, or of so few families, that they tell little of others; add some",
     "no-gain": "on left-out source models the estimates were no better than the mean over random items, as many or as "
@@ -143,6 +144,14 @@ class CrossValidation:
         error = np.abs(self.truth - self.estimate)
         each = [float(error[self.fold == k].mean()) for k in np.unique(self.fold)]
         return float(np.std(each, ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0
+
+    def beside(self, relatives: Relatives) -> CrossValidation:
+        """The same with errors of sources left out alone; further items count where both kinds of folds had some."""
+        if np.isfinite(relatives.more_error).all():
+            return replace(self, relatives=relatives)
+        none = np.full(len(self.truth), np.nan)
+        without = replace(relatives, more_error=none, more_scale=none)
+        return replace(self, relatives=without, more_error=none, more_scale=none, n_more=0)
 
     @property
     def more_mae(self) -> float | None:
@@ -306,7 +315,7 @@ def cross_validate(
         relatives=None,
         more_error=truth - of_sources(one.with_more[0] for one in each),
         more_scale=of_sources(one.with_more[1] for one in each),
-        n_more=min(one.with_more[2] for one in each),
+        n_more=min(one.with_more[2] for one in each),  # 0 where a fold had none
     )
 
 

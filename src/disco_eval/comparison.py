@@ -19,7 +19,7 @@ from .predict import Assessment, Auto
 from .predict.guard import part_of
 from .recipe import assess
 from .responses import Responses, check_responses
-from .topup import LEVEL, MOST_AHEAD, TopUp
+from .topup import LEVEL, MOST_AHEAD, Told, TopUp
 
 Array = NDArray[Any]
 
@@ -158,7 +158,9 @@ def compare(
     if more:
         rest = [condensation.further(r, more) for r in (baseline, candidate)]
         usual = said if level == LEVEL else _by_anchors(condensation, one, other, LEVEL)
-        said = _with_more(said, usual.half, condensation.top_up(more), (one, other), rest, level)
+        made = condensation.top_up(more)
+        ahead = [_is_ahead(condensation, made, *asked) for asked in zip((one, other), rest, strict=True)]
+        said = _with_more(said.flagged(ahead), usual.half, made, (one, other), rest, level)
     elif condensation.leaves_nothing():
         said = _known(said, other.grades()[0] - one.grades()[0], condensation.items.weight)
     (worst, best), (least, most) = (
@@ -210,6 +212,11 @@ class _Said:
     by_itself: float
     set_aside: bool = False
     whole: bool = False
+
+    def flagged(self, ahead: list[bool]) -> _Said:
+        """The same with the flag of models whose anchors are ``ahead`` of the further items."""
+        flags = [(*own, *(("anchors-differ",) if is_so else ())) for own, is_so in zip(self.flags, ahead, strict=True)]
+        return replace(self, flags=flags)
 
     @property
     def suspect(self) -> bool:
@@ -337,12 +344,9 @@ def _with_more(
 
     Where the anchors of either model are suspect, as many further items as anchors or more decide alone, and the
     interval reaches to what it would have been, since an honest model may be suspect by chance. Fewer items do not
-    overrule more.
+    overrule more; where they disagree with the anchors, the interval reaches over theirs.
     """
     on_anchors, on_further = ([r.grades()[0] for r in rs] for rs in (answers, further))
-    ahead = [made.ahead(a[None], b[None])[0] > MOST_AHEAD for a, b in zip(on_anchors, on_further, strict=True)]
-    flags = [(*own, *(("anchors-differ",) if is_so else ())) for own, is_so in zip(said.flags, ahead, strict=True)]
-    said = replace(said, flags=flags)
     both = [np.concatenate([a, b]) for a, b in zip(on_anchors, on_further, strict=True)]
     if made.whole is not None:
         return _known(said, both[1] - both[0], made.whole)
@@ -354,7 +358,17 @@ def _with_more(
         own = made.quantile(level) * error
         return replace(said, difference=survey, half=float(np.hypot(own, survey - mixed)), set_aside=True)
     half = made.quantile(level) * float(np.hypot((1 - share) * known, share * error))
+    if any("anchors-differ" in own for own in said.flags):
+        half = max(half, abs(survey - mixed) + made.quantile(level) * error)
     return replace(said, difference=mixed, half=half)
+
+
+def _is_ahead(c: Condensation, made: TopUp, answers: Responses, further: Responses) -> bool:
+    """Whether the anchors say a higher score of one model than its further items do, by more than chance explains."""
+    found = assess(c.score_model, answers)
+    typical = c.validation.half_widths(found, LEVEL)
+    first = Told(np.clip(found.score, 0.0, 1.0), typical, typical)
+    return bool(made.ahead(answers.grades(), further.grades(), first)[0] > MOST_AHEAD)
 
 
 def _known(said: _Said, differences: Array, weight: Array) -> _Said:

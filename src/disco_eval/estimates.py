@@ -56,8 +56,8 @@ class Estimate:
     subtasks : an estimate for every subtask, where the benchmark has several.
     more : number of items beyond the anchors that the estimate rests on.
     rank : where that puts it among the source models.
-    surveyed : whether it rests on its own answers to all of these items alone, as a survey's, and on nothing that
-        source models teach of it.
+    surveyed : whether it is a survey's, with further items: those drawn by chance stand for the others, whatever the
+        model is like, and source models make it sharper, not truer.
     """
 
     model: str

@@ -14,7 +14,7 @@ from .predict.processes import Processes, evenly, views
 from .recipe import possible
 from .responses import Responses
 from .select import Anchors
-from .select.reserve import Reserve, draw_reserve
+from .select.reserve import Reserve, draw_first
 from .splits import kin
 from .topup import LEVEL, TopUp
 
@@ -85,14 +85,15 @@ def assess_with_more(
     found: Assessment,
     rng: np.random.Generator,
 ) -> tuple[Array, Array, int]:
-    """Scores and their claimed errors, (n_models,) each, of models that also answer as many further items as anchors.
+    """Scores and their claimed errors, (n_models,) each, of models that also answer further items.
 
-    The items are drawn here; their number is the third. NaN and 0 where none can be.
+    These are drawn here (`draw_first`): as many as anchors, where that leaves enough. Their number is the third. NaN
+    and 0 where none can be.
     """
     nothing = np.full(unseen.n_models, np.nan)
     if not is_taught(model):
         return nothing, nothing, 0
-    reserve = draw_reserve(source, anchors, rng, times=1, soft=model.soft)
+    reserve = draw_first(source, anchors, rng, soft=model.soft)
     if reserve is None:
         return nothing, nothing, 0
     more, at = len(reserve), source.items.positions(reserve.items.ids)
@@ -103,7 +104,16 @@ def assess_with_more(
 
 
 def _in_the_mean(model: Auto, reserve: Reserve, more: int) -> Array:
-    """What every item counts for in the mean answer: anchors and further items each stand for the benchmark."""
+    """What every item counts for in the mean answer, (n_anchors + more,), sum 1.
+
+    The anchors stand for the benchmark; so do the further items, with the anchors for themselves. The two are weighed
+    by how many equal items either rests on, so that a few heavy items among the anchors keep their weight.
+    """
     n = len(model.weights)
-    own = reserve.shares[n : n + more] / reserve.chance[:more]
-    return np.concatenate([n * model.weights, more * own / own.sum()]) / (n + more)
+    shares, own = reserve.shares[:n], reserve.shares[n : n + more] / reserve.chance[:more]
+    left = 1 - shares.sum()
+    second = np.concatenate([shares, left * own / own.sum()])
+    first = np.concatenate([model.weights, np.zeros(more)])
+    error, error_second = float(first @ first), float(second[n:] @ second[n:])
+    share = error_second / (error + error_second)
+    return share * first + (1 - share) * second

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import is_alarmed
+from .calibration import OUTSIDE, is_alarmed
 from .predict import Assessment
 from .predict.guard import START
 from .responses import Responses
@@ -34,30 +34,39 @@ def top_up(
     model the survey. Always the survey where all items are answered, where anchors may have leaked or are ahead of the
     further items, or the sources are of one kind; where they are weak, if its interval is narrower. Anchors that
     may have leaked stand for themselves, once there are as many further items; but where these say no lower a score,
-    nothing that leaked has made it higher, and such a model is told as any other. As far as sources differ by too
-    little for answers to tell that a model is unlike them (a benchmark near floor or ceiling), the second counts in any
-    case.
+    nothing that leaked has made it higher, and such a model is told as any other. With fewer further items the
+    interval reaches over that of these. As far as sources differ by too little for answers to tell that a model is
+    unlike them (a benchmark near floor or ceiling), the second counts in any case.
     """
     more = further.n_items
     taught = c.taught(more)
     made = c.top_up(more) if taught is None else taught.survey
     grades = (part.grades(), further.grades())
-    lead = made.ahead(*grades)  # of the anchors; 0 where there are fewer further items, which do not overrule more
+    lead = made.ahead(*grades, first)  # of the anchors
     found = found if taught is None else taught.assess(found, part, further)
     ahead, overruled = lead > MOST_AHEAD, more >= len(c.anchors)
     own = [(*f, *(("anchors-differ",) if d else ())) for f, d in zip(c.own_flags(part, found), ahead, strict=True)]
     flags = [(*of_model, *c.source_flags) for of_model in own]
     odd = np.array(["odd-answers" in of_model for of_model in own], dtype=bool) & ((lead > 0) | (not overruled))
-    surveyed, weak = made.surveyed(*grades, odd & overruled, ahead, level), bool(c.source_flags)
+    surveyed, weak = made.surveyed(*grades, odd & (lead > 0), ahead, level), bool(c.source_flags)
     inside, alarmed = found.outside < -START, np.array([is_alarmed(of_model) for of_model in flags], dtype=bool)
     told, by_survey = made.told(first, surveyed, *grades, inside=inside, weak=weak, level=level)
     told, by_survey = told.but(alarmed, surveyed), by_survey | alarmed
+    aside = (odd | ahead) & overruled
+    flags = [_judged(c, f, score) if a else f for f, a, score in zip(flags, aside, surveyed.score, strict=True)]
     if taught is None:
         return told, flags, by_survey
     share = c.validation.share_of_folds(more, len(c.anchors))
     halves = (c.validation.half_widths(found, each, share) for each in (level, LEVEL))
     doubt = c.validation.unseen(found)
     told = Told(np.clip(found.score, 0.0, 1.0), *halves).towards(told, doubt)
-    alone = odd | ahead | (made.whole is not None) | ("alike-sources" in c.source_flags)
+    alone = odd | (ahead & overruled) | (made.whole is not None) | ("alike-sources" in c.source_flags)
     alone |= weak & (surveyed.typical < _NARROWER * told.typical)
-    return told.but(alone, surveyed), flags, alone
+    return told.reaching(made.alone(*grades, level), ahead).but(alone, surveyed), flags, alone
+
+
+def _judged(c: Condensation, flags: tuple[str, ...], score: float) -> tuple[str, ...]:
+    """The flags of a model whose anchors are set aside: what these say of its range is, too."""
+    room = OUTSIDE * float(c.source_scores.std())
+    within = c.source_scores.min() - room <= score <= c.source_scores.max() + room
+    return tuple(f for f in flags if f != "lines-disagree" and not (f == "outside-range" and within))

@@ -34,6 +34,12 @@ class Told:
         pairs = ((self.score, other.score), (self.half, other.half), (self.typical, other.typical))
         return Told(*(np.where(where, theirs, ours) for ours, theirs in pairs))
 
+    def reaching(self, other: Told, where: Array) -> Told:
+        """With intervals that reach over those of ``other`` for the models ``where`` (n_models,) is true."""
+        apart = np.abs(self.score - other.score)
+        pairs = ((self.half, other.half), (self.typical, other.typical))
+        return Told(self.score, *(np.where(where, np.maximum(own, apart + theirs), own) for own, theirs in pairs))
+
     def towards(self, other: Told, share: Array) -> Told:
         """Moved to ``other`` by a share (n_models,) of the way."""
         pairs = ((self.score, other.score), (self.half, other.half), (self.typical, other.typical))
@@ -89,23 +95,41 @@ class TopUp:
 
         return float(t.ppf(0.5 + level / 2, self.n_drawn - 1))
 
-    def ahead(self, anchors: Array, further: Array) -> Array:
+    def ahead(self, anchors: Array, further: Array, first: Told) -> Array:
         """By how many standard errors the anchors say a higher score than the further items do, (n_models,).
 
-        0 where there are fewer further items than anchors, or where they are all that the anchors left.
+        Anchors that were not drawn by chance say what is told of the models ``first``, from them alone. A few further
+        items tell their own error badly; Student's quantile makes up for it. 0 where the anchors left no others.
         """
-        if self.first is None or self.whole is not None or further.shape[1] < anchors.shape[1]:
-            return np.zeros(len(anchors))  # fewer items do not overrule more
+        from scipy.stats import norm, t
+
+        if self.whole is not None:
+            return np.zeros(len(anchors))
+        score, error = first.score, first.typical / normal_width(LEVEL)
+        if self.first is not None:
+            score, error = self.first.predict(anchors)
         second, se = self.second.predict(np.concatenate([anchors, further], axis=1))
-        first, se_first = self.first.predict(anchors)
-        return np.asarray((first - second) / np.hypot(se_first, se))
+        doubt = t.ppf(norm.cdf(MOST_AHEAD), further.shape[1] - 1) / MOST_AHEAD
+        return np.asarray((score - second) / np.hypot(error, doubt * se))
 
     def surveyed(self, anchors: Array, further: Array, odd: Array, ahead: Array, level: float) -> Told:
-        """The design-based estimates. Anchors that are ``odd`` or ``ahead`` (n_models,) stand for themselves only."""
-        score, se = self.predict(anchors, further, odd | ahead)
-        with_anchors, _ = self.predict(anchors, further, odd)  # an honest model may be ahead by chance
-        score, apart = np.clip(score, 0.0, 1.0), score - with_anchors
-        return Told(score, *(np.hypot(self.quantile(q) * se, apart) for q in (level, LEVEL)))
+        """The design-based estimates of models whose anchors may be ``odd`` or ``ahead`` (n_models,).
+
+        Such anchors stand for themselves only, where there are as many further items. Fewer do not overrule more: they
+        stand for the others too, and the interval reaches over that of the further items. It also reaches to what
+        anchors that are only ahead would have made of the estimate: an honest model may be ahead by chance.
+        """
+        suspect, overrules = odd | ahead, further.shape[1] >= anchors.shape[1]
+        score, se = self.predict(anchors, further, suspect & overrules)
+        with_anchors, _ = self.predict(anchors, further, odd)
+        score, apart = np.clip(score, 0.0, 1.0), np.where(suspect & overrules, score - with_anchors, 0.0)
+        told = Told(score, *(np.hypot(self.quantile(q) * se, apart) for q in (level, LEVEL)))
+        return told if overrules else told.reaching(self.alone(anchors, further, level), suspect)
+
+    def alone(self, anchors: Array, further: Array, level: float) -> Told:
+        """What the further items say, with the anchors for themselves only."""
+        score, se = self.predict(anchors, further, np.ones(len(anchors), dtype=bool))
+        return Told(np.clip(score, 0.0, 1.0), *(self.quantile(q) * se for q in (level, LEVEL)))
 
     def mixed(self, first: Told, anchors: Array, further: Array, level: float) -> Told:
         """A first estimate, from the anchors and what sources teach, and the survey of the further items.

@@ -139,15 +139,22 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
     if c.leaves_nothing(k):
         print("All items of the benchmark were answered: nothing is estimated.")
     elif k > 0:
-        alone = sum(e.surveyed for e in estimates)
-        print(
-            f"These scores rest on {k} more items too, drawn by chance"
-            + (f", {alone} of them on nothing that source models teach of the model." if alone else ".")
-        )
+        print(f"These scores rest on {k} more items too, drawn by chance.{_of_survey(estimates)}")
     if (k := more_wanted(c, estimates)) > 0:
         alarmed = any(is_alarmed(e.flags) for e in estimates)
         gives = "an estimate that holds for models unlike the sources" if alarmed else "closer estimates"
         print(f"{k} more items would give {gives}; disco anchors DIR --more {k} lists them")
+
+
+def _of_survey(estimates: list[Estimate]) -> str:
+    """Which models' scores are a survey's, in words."""
+    from ..errors import some
+
+    names = [e.model for e in estimates if e.surveyed]
+    if not names:
+        return ""
+    whose = "Those" if len(names) > 1 else "That"
+    return f" {whose} of {some(names)}: a survey's, in which these stand for the others, whatever the model is like."
 
 
 def _print_each(estimates: list[Estimate]) -> None:

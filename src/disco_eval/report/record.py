@@ -58,9 +58,9 @@ def estimates_record(c: Condensation, estimates: Sequence[Estimate], level: floa
 
 
 def more_wanted(c: Condensation, estimates: Sequence[Estimate]) -> int:
-    """How many more items to ask for: as many as there are anchors, where a flagged model had none; else 0."""
-    flagged = any(set(e.flags) - {"source-model"} and not e.more for e in estimates)
-    return min(len(c.anchors), len(c.reserve)) if flagged and c.reserve is not None else 0
+    """How many more items to ask for: as many as there are anchors, where a flagged model had fewer; else 0."""
+    enough = 0 if c.reserve is None else min(len(c.anchors), len(c.reserve))
+    return enough if any(set(e.flags) - {"source-model"} and e.more < enough for e in estimates) else 0
 
 
 def in_points(share: float | None) -> float | None:

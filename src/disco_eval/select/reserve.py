@@ -82,18 +82,42 @@ def _label_probs(sources: Responses, at: Array, step: int) -> Array:
     return out
 
 
-def draw_reserve(
-    responses: Responses, anchors: Anchors, rng: Seed = None, *, times: int = TIMES, soft: bool = False
-) -> Reserve | None:
-    """Draw ``times`` as many items as there are anchors from the others; None where fewer than 4 are left.
+def draw_reserve(responses: Responses, anchors: Anchors, rng: Seed = None, *, soft: bool = False) -> Reserve | None:
+    """Draw four times as many items as there are anchors from the others; None where fewer than 4 are left.
 
     ``soft`` where the score model learns from probabilities, so that those of the right choices are kept too.
     """
+    found = _draw(responses, anchors, rng)
+    return None if found is None else found[0].answered_by(responses, found[1], soft)
+
+
+def draw_first(responses: Responses, anchors: Anchors, rng: Seed = None, *, soft: bool = False) -> Reserve | None:
+    """The first items of such a reserve: as many as anchors, but at most half of the weight that these leave.
+
+    Where more were asked, next to nothing would be left to estimate, and errors of that say nothing of those with
+    fewer. None where that is fewer than 4.
+    """
+    found = _draw(responses, anchors, rng)
+    if found is None:
+        return None
+    drawn, at = found
+    n = len(anchors)
+    left, reserved = 1 - float(drawn.shares[:n].sum()), float(drawn.shares[n:].sum())
+    k = min(n, len(at), int(0.5 * len(at) * left / reserved + 1e-9))
+    if k < FEWEST:
+        return None
+    shares, chance = drawn.shares[: n + k], drawn.chance[:k] * k / len(at)
+    few = replace(drawn, shares=shares, chance=chance)
+    return few.answered_by(responses, at[:k], soft)
+
+
+def _draw(responses: Responses, anchors: Anchors, rng: Seed) -> tuple[Reserve, Array] | None:
+    """Items in the order in which to ask them, nobody's answers to them yet, and their positions."""
     for_order, for_draw, for_turn = generator(rng).spawn(3)
     share = responses.items.weight / responses.items.weight.sum()
     size = share.copy()
     size[anchors.positions] = 0.0
-    k = min(times * len(anchors), int((size > 0).sum()))
+    k = min(TIMES * len(anchors), int((size > 0).sum()))
     if k < FEWEST:
         return None
     order = by_difficulty(responses, for_order)
@@ -103,5 +127,4 @@ def draw_reserve(
     turn = along[np.argsort((np.arange(k) * _GOLDEN + for_turn.random()) % 1, kind="stable")]
     at, chance = at[turn], chance[turn]
     shares = np.concatenate([share[anchors.positions], share[at]])
-    drawn = Reserve(responses.items.pick(at), chance, shares, np.zeros((0, k)), int((share > 0).sum()))
-    return drawn.answered_by(responses, at, soft)
+    return Reserve(responses.items.pick(at), chance, shares, np.zeros((0, k)), int((share > 0).sum())), at
