@@ -76,8 +76,8 @@ def test_missing_anchors_are_named(small):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"digest": ["other"] * 60}, r"prompt \(digest\) of 12 anchors differs"),
-        ({"label": (population().items.label + 1) % 4}, "the label of 12 anchors differs"),
+        ({"digest": ["other"] * 60}, r"prompt \(digest\) of 12 of 12 anchors differs"),
+        ({"label": (population().items.label + 1) % 4}, "the label of 12 of 12 anchors differs"),
     ],
 )
 def test_other_questions_are_refused(small, change, message):
@@ -94,7 +94,7 @@ def test_other_choices_are_refused_and_wider_arrays_are_not(small):
     other = Responses(r.models, r.items, r.correct, wide)
     assert [e.score for e in small.estimate(other)] == [e.score for e in small.estimate(r)]
     items = Items(r.items.ids, n_choices=np.full(60, 31), label=r.items.label)
-    with pytest.raises(AlignmentError, match="number of choices of 12 anchors differs"):
+    with pytest.raises(AlignmentError, match="number of choices of 12 of 12 anchors differs"):
         small.estimate(Responses(r.models, items, r.correct, wide))
 
 

@@ -13,8 +13,8 @@ from disco_eval.comparison import compare
 from disco_eval.io import open_answers, write_npz, write_table
 from disco_eval.joining import beside, together
 from disco_eval.select import selector
+from tests.cli.test_cli import disco
 from tests.conftest import population
-from tests.harness.conftest import DISCO, run
 
 
 def priced(seed: int = 0) -> Responses:
@@ -109,14 +109,14 @@ def test_the_command_takes_a_column_and_says_what_is_saved(tmp_path):
     write_table(priced(), tmp_path / "a.csv")
     frame = pl.read_csv(tmp_path / "a.csv", infer_schema=False).rename({"cost": "tokens"})
     frame.write_csv(tmp_path / "a.csv")
-    command = (DISCO, "condense", "a.csv", "--out", "c", "--cost", "tokens", "--budget", "2000", "--no-curve")
-    out = run(*command, cwd=tmp_path).stdout
+    command = ("condense", "a.csv", "--out", "c", "--cost", "tokens", "--budget", "2000", "--no-curve")
+    out = disco(*command, cwd=tmp_path).stdout
     assert "The anchors cost" in out
     cost = de.load(tmp_path / "c").provenance["cost"]
     assert 1000 < cost["anchors"] <= 2000
     assert cost["all"] == pytest.approx(priced().items.cost.sum())
     write_npz(population(), tmp_path / "b.npz")
-    line = run(DISCO, "condense", "b.npz", "--out", "d", "--cost", "tokens", cwd=tmp_path, status=2).stderr
+    line = disco("condense", "b.npz", "--out", "d", "--cost", "tokens", cwd=tmp_path, status=2).stderr
     assert "'b.npz' knows costs as 'cost' only" in line
 
 
@@ -139,19 +139,19 @@ def test_several_benchmarks_are_one_with_an_estimate_each(tmp_path):
     np.testing.assert_allclose(joined.scores(), np.mean(apart, axis=0), atol=1e-12)
     for name, r in two().items():
         write_npz(r, tmp_path / f"{name}.npz")
-    out = run(DISCO, "condense", "a.npz", "b.npz", "--out", "c", "--anchors", "40", cwd=tmp_path).stdout
+    out = disco("condense", "a.npz", "b.npz", "--out", "c", "--anchors", "40", cwd=tmp_path).stdout
     assert "40 of 160 items of 'a+b'" in out
     assert "2 subtasks are estimated too" in out
-    done = run(DISCO, "estimate", "c", "a.npz", "b.npz", "--json", cwd=tmp_path)
+    done = disco("estimate", "c", "a.npz", "b.npz", "--json", cwd=tmp_path)
     assert "5 models are in some of the files only" in done.stderr
-    table = run(DISCO, "estimate", "c", "a.npz", "b.npz", cwd=tmp_path).stdout
+    table = disco("estimate", "c", "a.npz", "b.npz", cwd=tmp_path).stdout
     each = json.loads(done.stdout)["estimates"][0]
     row = next(row for row in table.split("By subtask")[1].splitlines() if row.split()[:1] == [each["model"]])
     assert f"{100 * each['subtasks'][1]['score']:.1f} (" in row
     estimates = json.loads(done.stdout)["estimates"]
     assert len(estimates) == 35
     assert [s["name"] for s in estimates[0]["subtasks"]] == ["a", "b"]
-    line = run(DISCO, "estimate", "c", "a.npz", cwd=tmp_path, status=2).stderr
+    line = disco("estimate", "c", "a.npz", cwd=tmp_path, status=2).stderr
     assert "no answer for" in line
 
 
@@ -160,13 +160,13 @@ def test_benchmarks_that_share_names_of_items_are_estimated_from_their_own_files
         same = Responses(r.models, Items([str(i) for i in range(r.n_items)]), r.correct)
         write_npz(same, tmp_path / f"{name}.npz")
         write_table(same, tmp_path / f"{name}.csv")
-    done = run(DISCO, "condense", "a.npz", "b.npz", "--out", "c", "--anchors", "40", cwd=tmp_path)
+    done = disco("condense", "a.npz", "b.npz", "--out", "c", "--anchors", "40", cwd=tmp_path)
     assert "models answered some of the benchmarks only and are left out" in done.stderr
-    estimates = json.loads(run(DISCO, "estimate", "c", "a.npz", "b.npz", "--json", cwd=tmp_path).stdout)["estimates"]
+    estimates = json.loads(disco("estimate", "c", "a.npz", "b.npz", "--json", cwd=tmp_path).stdout)["estimates"]
     assert len(estimates) == 35
-    from_tables = json.loads(run(DISCO, "estimate", "c", "a.csv", "b.csv", "--json", cwd=tmp_path).stdout)["estimates"]
+    from_tables = json.loads(disco("estimate", "c", "a.csv", "b.csv", "--json", cwd=tmp_path).stdout)["estimates"]
     assert [e["score"] for e in from_tables] == pytest.approx([e["score"] for e in estimates])
-    assert "no answer for" in run(DISCO, "estimate", "c", "a.npz", cwd=tmp_path, status=2).stderr
+    assert "no answer for" in disco("estimate", "c", "a.npz", cwd=tmp_path, status=2).stderr
 
 
 def test_models_are_compared_from_a_file_a_benchmark(tmp_path):
@@ -178,16 +178,16 @@ def test_models_are_compared_from_a_file_a_benchmark(tmp_path):
     one, other = c.sources.models.ids[:2].tolist()
     names = ("--baseline-model", one, "--candidate-model", other)
     files = ("a.npz", "a.npz", "--baseline-also", "b.npz", "--candidate-also", "b.npz")
-    found = json.loads(run(DISCO, "compare", "c", *files, *names, "--json", cwd=tmp_path).stdout)
+    found = json.loads(disco("compare", "c", *files, *names, "--json", cwd=tmp_path).stdout)
     expected = compare(c, c.sources.pick(models=[0]), c.sources.pick(models=[1]))
     assert found["difference"] == pytest.approx(expected.difference)
     assert (found["baseline"], found["candidate"]) == (one, other)
-    assert "no answer for" in run(DISCO, "compare", "c", "a.npz", "a.npz", *names, cwd=tmp_path, status=2).stderr
+    assert "no answer for" in disco("compare", "c", "a.npz", "a.npz", *names, cwd=tmp_path, status=2).stderr
     write_npz(population(4, 30, seed=9), tmp_path / "else.npz")
     args = ("compare", "c", "else.npz", "a.npz")
     assert (
         "none of them holds the answers to the anchors of 'benchmark', such as"
-        in run(DISCO, *args, cwd=tmp_path, status=2).stderr
+        in disco(*args, cwd=tmp_path, status=2).stderr
     )
 
 
@@ -195,14 +195,14 @@ def test_no_anchors_at_all_are_refused(tmp_path):
     write_npz(population(), tmp_path / "r.npz")
     assert (
         "0 anchors were asked for"
-        in run(DISCO, "condense", "r.npz", "--out", "c", "--anchors", "0", cwd=tmp_path, status=2).stderr
+        in disco("condense", "r.npz", "--out", "c", "--anchors", "0", cwd=tmp_path, status=2).stderr
     )
 
 
 def test_a_benchmark_that_all_sources_solve_is_condensed_and_reported(tmp_path):
     r = population(20, 80)
     write_npz(Responses.from_correct(r.models.ids, r.items.ids, np.ones((20, 80))), tmp_path / "r.npz")
-    out = run(DISCO, "condense", "r.npz", "--out", "c", "--anchors", "20", cwd=tmp_path).stdout
+    out = disco("condense", "r.npz", "--out", "c", "--anchors", "20", cwd=tmp_path).stdout
     assert "alike-sources" in out
     assert "no-gain" not in out
     assert (tmp_path / "c" / "report.html").exists()
@@ -314,13 +314,13 @@ def test_an_update_keeps_the_anchors_and_learns_from_all(tmp_path):
     assert len(larger.estimate(answers, more=12)) == 60
     everyone.save(tmp_path / "all.zarr")
     small.save(tmp_path / "c")
-    run(DISCO, "condense", "all.zarr", "--update", "c", "--out", "d", "--no-curve", cwd=tmp_path)
+    disco("condense", "all.zarr", "--update", "c", "--out", "d", "--no-curve", cwd=tmp_path)
     assert de.load(tmp_path / "d").estimate(everyone) == update(small, everyone, rng=0, curve=False).estimate(everyone)
     quick = ("--no-curve", "--no-relatives")
-    said = run(DISCO, "condense", "all.zarr", "--update", "c", "--out", "e", *quick, cwd=tmp_path).stdout
+    said = disco("condense", "all.zarr", "--update", "c", "--out", "e", *quick, cwd=tmp_path).stdout
     assert "--relatives narrows the others" in said
     assert de.load(tmp_path / "e").validation.relatives is None
-    line = run(DISCO, "condense", "all.zarr", "--update", "c", "--out", "f", "--anchors", "9", cwd=tmp_path, status=2)
+    line = disco("condense", "all.zarr", "--update", "c", "--out", "f", "--anchors", "9", cwd=tmp_path, status=2)
     assert "--update keeps the anchors" in line.stderr
 
 
@@ -336,11 +336,10 @@ def test_an_update_of_anchors_chosen_by_cost_reads_the_costs(tmp_path):
     pl.DataFrame(rows[: 40 * 80]).write_csv(tmp_path / "old.csv")
     pl.DataFrame(rows).write_csv(tmp_path / "all.csv")
     quick = ("--no-curve", "--no-relatives")
-    run(
-        DISCO, "condense", "old.csv", "--cost", "tokens", "--budget", cost.sum() / 5, "--out", "c", *quick,
+    disco("condense", "old.csv", "--cost", "tokens", "--budget", cost.sum() / 5, "--out", "c", *quick,
         cwd=tmp_path,
     )  # fmt: skip
-    run(DISCO, "condense", "all.csv", "--update", "c", "--cost", "tokens", "--out", "d", *quick, cwd=tmp_path)
+    disco("condense", "all.csv", "--update", "c", "--cost", "tokens", "--out", "d", *quick, cwd=tmp_path)
     old, new = (de.load(tmp_path / name) for name in "cd")
     assert new.anchors.ids.tolist() == old.anchors.ids.tolist()
     assert new.sources.n_models == 50
@@ -432,7 +431,7 @@ def test_an_update_takes_subtasks_as_they_are_now_and_refuses_other_questions(tm
     assert [s.name for s in found[0].subtasks] == ["c", "d"]
     digest[r.items.positions(small.reserve.items.ids[:1])] = "other"
     changed = Responses(r.models, r.items.having(digest=digest), r.correct, r.probs)
-    with pytest.raises(AlignmentError, match=r"prompt \(digest\) of 1 items in reserve differs"):
+    with pytest.raises(AlignmentError, match=r"prompt \(digest\) of 1 of 40 items in reserve differs"):
         update(small, changed)
 
 

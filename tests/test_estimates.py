@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from disco_eval import Models, Responses, condense
 from disco_eval.estimates import Rank, ranked
 from disco_eval.io import write_npz
+from tests.cli.test_cli import disco
 from tests.conftest import population
-from tests.harness.conftest import DISCO, run
 
 tenths = st.integers(0, 10).map(lambda k: k / 10)
 
@@ -59,28 +59,28 @@ def test_commands_and_reports_tell_it(tmp_path):
     r = population(60, 300, graded=True)
     condense(r.pick(models=slice(0, 50)), 30, rng=0, curve=False).save(tmp_path / "c")
     write_npz(r.pick(models=slice(50, 60)), tmp_path / "new.npz")
-    command = (DISCO, "estimate", "c", "new.npz")
-    out = run(*command, "--out", "e", cwd=tmp_path).stdout
-    found = json.loads(run(*command, "--json", cwd=tmp_path).stdout)["estimates"]
+    command = ("estimate", "c", "new.npz")
+    out = disco(*command, "--out", "e", cwd=tmp_path).stdout
+    found = json.loads(disco(*command, "--json", cwd=tmp_path).stdout)["estimates"]
     assert "rank of 51" in out
     for e in found:
         assert f"{Rank(**e['rank'])}" in out
     both = r.pick(models=slice(49, 60)).load()
     write_npz(both, tmp_path / "both.npz")
-    first = json.loads(run(DISCO, "estimate", "c", "both.npz", "--json", cwd=tmp_path).stdout)["estimates"][0]["rank"]
-    assert f"{Rank(**first)} of 50" in run(DISCO, "estimate", "c", "both.npz", cwd=tmp_path).stdout  # it is a source
+    first = json.loads(disco("estimate", "c", "both.npz", "--json", cwd=tmp_path).stdout)["estimates"][0]["rank"]
+    assert f"{Rank(**first)} of 50" in disco("estimate", "c", "both.npz", cwd=tmp_path).stdout  # it is a source
     page = (tmp_path / "e" / "report.html").read_text(encoding="utf-8")
     assert "the place among the 50 source models and itself" in page
     about = json.loads((tmp_path / "e" / "about.json").read_text())
     for e in about["estimates"]:
         del e["rank"]  # as records of older versions
     (tmp_path / "e" / "about.json").write_text(json.dumps(about))
-    run(DISCO, "report", "e", cwd=tmp_path)
+    disco("report", "e", cwd=tmp_path)
     assert "the place among" not in (tmp_path / "e" / "report.html").read_text(encoding="utf-8")
     for wrong in ({"at": 1}, "first", [1, 2, 3, 4]):
         about["estimates"][0]["rank"] = wrong
         (tmp_path / "e" / "about.json").write_text(json.dumps(about))
-        assert "lacks something" in run(DISCO, "report", "e", cwd=tmp_path, status=2).stderr
+        assert "lacks something" in disco("report", "e", cwd=tmp_path, status=2).stderr
 
 
 @pytest.mark.parametrize("model", [0, 7])

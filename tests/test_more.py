@@ -157,3 +157,21 @@ def test_further_items_are_not_learned_from_where_a_fold_had_none(by_heart, tmp_
         assert 0 <= e.low <= e.score <= e.high <= 1
     small.save(tmp_path / "c")
     assert load(tmp_path / "c").estimate(known, more=40) == small.estimate(known, more=40)
+
+
+def test_a_subtask_that_is_all_that_is_left_is_no_surer_than_the_score():
+    weight, part = np.where(np.arange(N_ITEMS) < 40, 10.0, 1.0), np.where(np.arange(N_ITEMS) < 40, "small", "big")
+    models = world(weight=weight)
+    source, new = models(60, "source"), models(40, "new")
+    source, new = (
+        Responses(r.models, Items(r.items.ids.tolist(), weight=weight, subtask=part.tolist()), r.correct)
+        for r in (source, new)
+    )
+    c = condense(source, 40, rng=0, curve=False)
+    share = 360 / 760
+    for e in c.estimate(new, more=len(c.reserve)):
+        big, small = sorted(e.subtasks, key=lambda s: s.name)
+        assert small.low == pytest.approx(small.high)  # all of it was asked
+        if 0 < big.low < big.high < 1:
+            assert big.high - big.low >= (e.high - e.low) / share - 1e-6
+            assert share * big.score + (1 - share) * small.score == pytest.approx(e.score)

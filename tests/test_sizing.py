@@ -8,8 +8,8 @@ import pytest
 from disco_eval import Responses, ValidationError, condense, load
 from disco_eval.io import write_npz
 from disco_eval.sizing import enough_anchors, missed_by
+from tests.cli.test_cli import disco
 from tests.conftest import population
-from tests.harness.conftest import DISCO, run
 
 
 def falling(power, scale=0.2):
@@ -133,17 +133,17 @@ def test_what_makes_no_sense_is_refused(given, line):
 
 def test_the_command_says_what_was_tried_and_draws_it(tmp_path):
     write_npz(population(60, 300, graded=True), tmp_path / "a.npz")
-    command = (DISCO, "condense", "a.npz", "--no-curve", "--error", "3")
-    out = run(*command, "--out", "c", cwd=tmp_path).stdout
+    command = ("condense", "a.npz", "--no-curve", "--error", "3")
+    out = disco(*command, "--out", "c", cwd=tmp_path).stdout
     assert "Tried before, to find how many anchors it takes: " in out
-    found = json.loads(run(*command, "--out", "d", "--json", cwd=tmp_path).stdout)
+    found = json.loads(disco(*command, "--out", "d", "--json", cwd=tmp_path).stdout)
     assert [row["n_anchors"] for row in found["by_anchors"]][:2] == [10, 20]
     assert found["by_anchors"][-1]["mae_pp"] <= 3
     assert ("points above what was asked for" in out) == (found["mae_pp"] > 3.005)
     page = (tmp_path / "c" / "report.html").read_text(encoding="utf-8")
     assert "How many anchors does it take?" in page
     assert f"{found['n_anchors']} were kept to reach 3.00 points" in page
-    line = run(*command, "--update", "c", "--out", "e", cwd=tmp_path, status=2).stderr
+    line = disco(*command, "--update", "c", "--out", "e", cwd=tmp_path, status=2).stderr
     assert "leave out --error" in line
-    line = run(*command, "--budget", "9", "--out", "e", cwd=tmp_path, status=2).stderr
+    line = disco(*command, "--budget", "9", "--out", "e", cwd=tmp_path, status=2).stderr
     assert "an error and a budget both say how many anchors to keep" in line

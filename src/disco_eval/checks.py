@@ -144,8 +144,8 @@ def same_questions(
     for what, differs in checks.items():
         if differs.any():
             raise AlignmentError(
-                f"the {what} of {differs.sum()} {called} differs between the answers and the condensation of "
-                f"{whose}: {some(ours.ids[differs])}. The models must answer the very same questions."
+                f"the {what} of {differs.sum()} of {len(ours)} {called} differs between the answers and the "
+                f"condensation of {whose}: {some(ours.ids[differs])}. The models must answer the very same questions."
             )
 
 

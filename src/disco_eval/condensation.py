@@ -21,7 +21,7 @@ from .numerics.gp import squared_distances
 from .numerics.intervals import normal_width
 from .numerics.survey import FEWEST
 from .predict import Assessment, ScoreModel, signature
-from .predict.subtasks import KNOWN, SubtaskErrors, SubtaskModel, agreeing, eased, informed, left_of, parts_of
+from .predict.subtasks import KNOWN, SubtaskErrors, SubtaskModel, agreeing, eased, informed, left_of, only, parts_of
 from .recipe import assess
 from .responses import Items, Responses, check_responses
 from .select import Anchors
@@ -133,7 +133,7 @@ class Condensation:
         if self.leaves_nothing(more):
             flags = [tuple(f for f in own if f not in OF_ESTIMATES) for own in flags]
         nearest = self._nearest(part)
-        by_subtask = self._subtasks(part, answers, found, scores, told.typical, level, more)
+        by_subtask = self._subtasks(part, answers, found, scores, told, level, more)
         ranks = ranked((scores, low, high), self.source_scores, self._as_sources(part))
         return [
             Estimate(
@@ -172,12 +172,13 @@ class Condensation:
         missing = np.setdiff1d(items.ids, answers.items.ids)
         if len(missing):
             raise AlignmentError(
-                f"no answer for {len(missing)} of the {more} more items of '{self.benchmark}': {some(missing)}. "
-                f"Evaluate the models on all that 'disco anchors DIR --more {more}' lists."
+                f"no answer for {len(missing)} of the {more} more items of '{self.benchmark}', though all anchors have "
+                f"one: {some(missing)}. Evaluate the models on all that 'disco anchors DIR --more {more}' lists."
             )
         found, soft = answers.align(items.ids), self.need_reserve(more).label_probs is not None
         probs = found.probs if soft else None
-        same_questions(items, found.items, f"'{self.benchmark}'", with_choices=probs is not None)
+        with_choices, called = probs is not None, "further items"
+        same_questions(items, found.items, f"'{self.benchmark}'", with_choices=with_choices, called=called)
         return Responses(found.models, items, found.correct, probs)
 
     def leaves_nothing(self, more: int = 0) -> bool:
@@ -299,14 +300,11 @@ class Condensation:
         answers: Responses,
         found: Assessment,
         scores: Array,
-        typical: Array,
+        told: Told,
         level: float,
         more: int,
     ) -> list[tuple[SubtaskEstimate, ...]]:
-        """Every model's estimates of the subtasks; empty where there are none.
-
-        ``typical`` (n_models,) are the half-widths of the overall ``scores`` at `LEVEL`.
-        """
+        """Every model's estimates of the subtasks; empty where there are none. Overall the ``scores`` are ``told``."""
         model = self.subtask_model
         if model is None:
             return [()] * len(scores)
@@ -331,9 +329,12 @@ class Condensation:
         )
         error = error + near * (of_alone - error)
         slopes = model.line[1] / np.maximum(left_of(anchors), KNOWN)
-        worse = np.maximum(typical**2 - self.validation.half_width(LEVEL) ** 2, 0.0)  # than of the sources left out
+        worse = np.maximum(
+            told.typical**2 - self.validation.half_width(LEVEL) ** 2, 0.0
+        )  # than of the sources left out
         worse = worse * (normal_width(level) / normal_width(LEVEL)) ** 2
         widths = left * np.sqrt(error**2 + doubtful * slopes**2 * worse[:, None])
+        widths = np.maximum(widths, told.half[:, None] * only(left, model.total))  # all that the score is missed by
         low = np.minimum(np.maximum(known, values - widths), values)
         high = np.maximum(np.minimum(known + left, values + widths), values)
         counts = [int((self.asked(more).subtask == name).sum()) for name in self.subtask_names]

@@ -107,13 +107,13 @@ def _in_the_mean(model: Auto, reserve: Reserve, more: int) -> Array:
     """What every item counts for in the mean answer, (n_anchors + more,), sum 1.
 
     The anchors stand for the benchmark; so do the further items, with the anchors for themselves. The two are weighed
-    by how many equal items either rests on, so that a few heavy items among the anchors keep their weight.
+    by how many equal items either rests on and what it leaves, so that a few heavy items keep their weight.
     """
     n = len(model.weights)
     shares, own = reserve.shares[:n], reserve.shares[n : n + more] / reserve.chance[:more]
-    left = 1 - shares.sum()
+    left, unasked = 1 - shares.sum(), 1 - reserve.shares[: n + more].sum()
     second = np.concatenate([shares, left * own / own.sum()])
     first = np.concatenate([model.weights, np.zeros(more)])
-    error, error_second = float(first @ first), float(second[n:] @ second[n:])
+    error, error_second = float(first @ first) * left, float(second[n:] @ second[n:]) * max(unasked, 0.0) / left
     share = error_second / (error + error_second)
-    return share * first + (1 - share) * second
+    return np.asarray(share * first + (1 - share) * second)

@@ -214,7 +214,7 @@ def dask_client(scheduler: str, **options: Any) -> Any:
     except ImportError:
         raise DiscoError("a cluster needs dask: pip install 'disco-eval[cluster]'") from None
     try:
-        return Client(scheduler, timeout=20, **options)
+        return Client(scheduler, **options)  # waits as long as dask's own setting of connections says
     except (OSError, ValueError) as e:
         raise DiscoError(
             f"no dask scheduler answers at '{scheduler}' ({e}); start one, or leave out --scheduler"

@@ -30,7 +30,7 @@ HEAVY = ("torch", "transformers", "datasets", "lm_eval.evaluator", "lm_eval.mode
 _warm: list[Warm] = []
 
 
-def run(*command: object, cwd: Path | None = None, status: int = 0) -> subprocess.CompletedProcess[str]:
+def run(*command: object, cwd: Path | None = None, status: int = 0, **env: str) -> subprocess.CompletedProcess[str]:
     """A command as a process of its own; those of `disco` and of modules are forks of one that is warm."""
     words = list(map(str, command))
     module = words[2] if words[:2] == [sys.executable, "-m"] else "disco_eval" if words[0] == DISCO else None
@@ -38,9 +38,9 @@ def run(*command: object, cwd: Path | None = None, status: int = 0) -> subproces
         if not _warm:
             _warm.append(Warm(OFFLINE, HEAVY))
             atexit.register(_warm[0].close)
-        done = _warm[0].run(module, words[1:] if words[0] == DISCO else words[3:], cwd)
+        done = _warm[0].run(module, words[1:] if words[0] == DISCO else words[3:], cwd, {**OFFLINE, **env})
     else:
-        done = subprocess.run(words, capture_output=True, text=True, cwd=cwd, env=OFFLINE)
+        done = subprocess.run(words, capture_output=True, text=True, cwd=cwd, env={**OFFLINE, **env})
     assert done.returncode == status, done.stdout[-2000:] + done.stderr[-4000:]
     if command[0] == DISCO:
         check(command[1:], done.stdout)

@@ -89,7 +89,8 @@ def test_an_existing_cluster_with_a_resource_per_task(toy, tmp_path):
 
 def test_a_scheduler_that_does_not_answer_is_one_line(toy, tmp_path):
     words = command(toy, [toy / "models" / "m02"], tmp_path / "s.zarr", "--scheduler", "tcp://127.0.0.1:1")
-    assert "no dask scheduler answers" in run(*words, cwd=tmp_path, status=2).stderr.splitlines()[-1]
+    done = run(*words, cwd=tmp_path, status=2, DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT="1s")
+    assert "no dask scheduler answers" in done.stderr.splitlines()[-1]
 
 
 def test_another_evaluation_is_not_taken_for_the_one_asked(tmp_path):

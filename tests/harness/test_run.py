@@ -279,7 +279,7 @@ def test_a_run_with_a_chat_template_is_told_apart(toy):
     line = run(DISCO, "import", "lm-eval", "runs", "chat", "--out", "x.zarr", cwd=toy, status=2).stderr.splitlines()[-1]
     assert "has two runs of toy_facts" in line
     line = run(DISCO, "estimate", "toy-18", "chat", cwd=toy, status=2).stderr.splitlines()[-1]
-    assert "the prompt (digest) of 18 anchors differs" in line
+    assert "the prompt (digest) of 18 of 18 anchors differs" in line
 
 
 def test_a_model_that_does_not_load_is_one_line(toy, tmp_path):

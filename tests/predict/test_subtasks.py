@@ -251,7 +251,7 @@ def test_and_of_what_they_leave_open():
     r = few_left(0)
     small = condense(r.pick(models=slice(0, 100)), 40, rng=0, curve=False)
     new, big = r.pick(models=slice(100, 150)), small.subtask_names.index("s20")
-    (_, _, before, first), (_, _, after, last) = (by_subtask(small, new, more) for more in (0, 160))
+    (_, _, before, first), (_, _, after, last) = (by_subtask(small, new, more) for more in (0, 120))
     assert after[0, big] - before[0, big] > 20
     left = 1 - np.array([before[0, big], after[0, big]]) / 300
     share = np.median(np.ptp(last[:, big], axis=1)) / left[1] / (np.median(np.ptp(first[:, big], axis=1)) / left[0])

@@ -22,6 +22,7 @@ Array = NDArray[Any]
 MOST_SUBTASKS = 1000
 KNOWN = 1e-9  # share of a subtask below which nothing of it is left to estimate
 LEAST_DOUBT = 0.1  # of the squared error of what is left, that comes from the model and not from its few items
+LEAST_ALONE = 0.01  # of what is left of all subtasks, that others hold where one is said to be all that is left
 _TINY = 1e-12
 _ALIKE = 1e-9  # standard deviation of scores that are the same but for rounding
 PENALTIES = np.logspace(-4, 2, 13)  # of a kernel that is 1 for the same answers
@@ -232,6 +233,16 @@ def agreeing(known: Array, rest: Array, left: Array, scores: Array, total: Array
         each = np.divide(off, weight, out=np.zeros_like(off), where=missing)
         rest = np.clip(rest + taking * each[:, None], 0.0, 1.0)
     return rest
+
+
+def only(left: Array, total: Array) -> Array:
+    """How far a subtask is off for all that the overall score is, (n_subtasks,), where nothing else is left; else 0.
+
+    ``left`` and ``total`` as in `agreeing`.
+    """
+    share = total * left
+    alone = (share > 0) & (share >= (1 - LEAST_ALONE) * share.sum())
+    return np.asarray(np.divide(total.sum(), total, out=np.zeros_like(share), where=alone))
 
 
 @dataclass(frozen=True, eq=False)
