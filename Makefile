@@ -18,6 +18,8 @@ check: $(VENV)/.all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file= --cache-dir=.mypy_cache/benchmarks --check-untyped-defs --ignore-missing-imports \
+		--follow-imports=silent benchmarks
 
 browser:  # the reports' tests open them in Chromium
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \

@@ -11,6 +11,7 @@ account too, and of leaked and honest models "either" counts those flagged "odd-
 """
 
 import argparse
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +70,8 @@ def main() -> None:
     if args.leak:
         r = Responses.from_correct(r.models, r.items, r.load().correct)
     for split in args.splits.split(","):
-        rows, honest, leaked = [], [], []
+        rows: list[tuple[Any, ...]] = []
+        honest, leaked = [], []
         for source, target, seed in cells(r, split, args.repeat):
             c = de.condense(r.pick(models=source), args.anchors, rng=seed, curve=False)
             answers = r.pick(models=target)

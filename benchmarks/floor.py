@@ -40,7 +40,8 @@ def floors(correct: np.ndarray, n_anchors: int, drawn: list[np.ndarray]) -> dict
         not_asked[each, at] = False
         fall = (noise * not_asked).sum(axis=1) / n_items**2
         ability = ((slope * not_asked).sum(axis=1) / n_items) ** 2 / (1 + (information * ~not_asked).sum(axis=1))
-        return tuple(float(100 * OF_NORMAL * np.sqrt(v).mean()) for v in (fall + ability, fall))
+        both, first = (float(100 * OF_NORMAL * np.sqrt(v).mean()) for v in (fall + ability, fall))
+        return both, first
 
     rng = np.random.default_rng(0)
     random = [of(rng.choice(n_items, n_anchors, replace=False)) for _ in drawn]

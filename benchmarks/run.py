@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -60,13 +61,16 @@ def show(what: str, seconds: float, floor: float, beside: str, bound: str = "") 
     print(f"{what:34s} {seconds:9.4f} s   {seconds / floor:7.2f} x {beside:34s} {bound}")
 
 
+def _disagreement(probs: np.ndarray, measures: str) -> None:
+    Disagreement(*probs.shape[1:], measures=measures).update(probs)
+
+
 def disagreement(r: Responses) -> None:
     probs = np.asarray(r.probs)
     read = best(probs.max)
-    shape = probs.shape[1:]
     show("read the probabilities once", read, read, "itself (maximum of all)")
     for measure, bound in (("pds", "wanted: at most 4"), ("jsd", "wanted: at most 10"), ("both", "")):
-        seconds = best(lambda m=measure: Disagreement(*shape, measures=m).update(probs))
+        seconds = best(partial(_disagreement, probs, measure))
         show(f"disagreement, {measure}", seconds, read, "one read", bound)
     show("JSD as one writes it first", best(lambda: author_style_jsd(probs), 2), read, "one read")
 

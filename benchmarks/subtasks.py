@@ -11,6 +11,7 @@ whatever its size; with --sources N there are N random sources.
 """
 
 import argparse
+from typing import Any
 
 import numpy as np
 from coverage import cells  # beside this file
@@ -18,7 +19,7 @@ from coverage import cells  # beside this file
 import disco_eval as de
 from disco_eval import Items, Responses
 from disco_eval.io import open_answers
-from disco_eval.predict.subtasks import left_of, parts_of
+from disco_eval.predict.subtasks import left_of
 
 LEFT = ((1, 1), (2, 2), (3, 5), (6, 20), (21, 10**9))
 
@@ -38,7 +39,7 @@ def own_means(answers: Responses, asked: Items, names: list[str], scores: np.nda
 
 def by_line(c, new: Responses, scores: np.ndarray) -> np.ndarray:
     """Subtask scores where what the anchors leave follows the overall score and nothing else."""
-    parts = parts_of(c.items, c.subtask_names, c.subtask_model.total)
+    parts = c.subtask_parts()
     line, left, known = c.subtask_model.line, left_of(parts), c.answers(new).grades() @ parts
     return np.clip(known + np.clip(line[0] + scores[:, None] * line[1], 0, left), 0, 1)
 
@@ -56,8 +57,8 @@ def main() -> None:
     r = open_answers(args.responses).load()
     r = weighing_the_same(r) if args.equal else r
     for split in args.splits.split(","):
-        found = {int(more): [] for more in args.more.split(",")}
-        held = {(more, of): [] for more in found for of in LEFT}
+        found: dict[int, list[Any]] = {int(more): [] for more in args.more.split(",")}
+        held: dict[Any, list[Any]] = {(more, of): [] for more in found for of in LEFT}
         for source, target, seed in cells(r, split, args.repeat):
             if args.sources:
                 source = np.sort(np.random.default_rng(seed).choice(source, args.sources, replace=False))
