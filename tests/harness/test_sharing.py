@@ -155,6 +155,8 @@ def test_exports_say_what_the_interval_and_the_number_of_items_rest_on():
     assert exported(small, 10, ("odd-answers",)) == outside
     assert exported(small, 30, ("odd-answers",)) == f"standard error of 30 further items {rest}"
     assert exported(small, 30, ("anchors-differ",)).endswith(f"{rest}, and what the anchors would change")
+    few = exported(small, 10, ("anchors-differ",), surveyed=False)
+    assert few == f"{exported(small, 10)}, reaching over what the further items say by themselves"
     picked = condense(r, 20, select="jsd", rng=0, benchmark="toy", curve=False)
     assert exported(picked, flags=("odd-answers",)) == f"{own}, or error of the ability line where that is wider"
     assert exported(condense(r, 20, predict="ridge", rng=0, benchmark="toy", curve=False)) == own
