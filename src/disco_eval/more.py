@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .calibration import OUTSIDE, is_alarmed
 from .predict import Assessment
-from .predict.guard import START
+from .predict.guard import START, part_of
 from .responses import Responses
 from .topup import LEVEL, MOST_AHEAD, Told
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 Flags = list[tuple[str, ...]]
-
-_NARROWER = 1 - 1e-6  # times an interval, so that equal ones are equal
 
 
 def top_up(
@@ -32,9 +30,9 @@ def top_up(
     What source models teach of all items together (`further.Taught`); or, of another score model or a file that
     knows no errors of it, the first estimate and the survey of the further items (`TopUp.told`), of an alarmed
     model the survey. Always the survey where all items are answered, where anchors may have leaked or are ahead of the
-    further items, or the sources are of one kind; where they are weak, if its interval is narrower. Anchors that
-    may have leaked stand for themselves, once there are as many further items; but where these say no lower a score,
-    nothing that leaked has made it higher, and such a model is told as any other. With fewer further items the
+    further items, or the sources are of one kind; where they are weak, the two are weighed by their errors. Anchors
+    that may have leaked stand for themselves, once there are as many further items; but where these say no lower a
+    score, nothing that leaked has made it higher, and such a model is told as any other. With fewer further items the
     interval reaches over that of these. As far as sources differ by too little for answers to tell that a model is
     unlike them (a benchmark near floor or ceiling), the second counts in any case.
     """
@@ -61,7 +59,8 @@ def top_up(
     doubt = c.validation.unseen(found)
     told = Told(np.clip(found.score, 0.0, 1.0), *halves).towards(told, doubt)
     alone = odd | (ahead & overruled) | (made.whole is not None) | ("alike-sources" in c.source_flags)
-    alone |= weak & (surveyed.typical < _NARROWER * told.typical)
+    if weak:
+        told = told.towards(surveyed, part_of(told.typical, surveyed.typical))
     return told.reaching(made.alone(*grades, level), ahead).but(alone, surveyed), flags, alone
 
 
