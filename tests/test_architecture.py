@@ -12,7 +12,7 @@ SRC = Path(disco_eval.__file__).parent
 LAYERS = [
     ["errors"], ["files", "hub", "resources"], ["numerics"], ["axes"], ["checks"], ["responses"], ["layout", "doubts"],
     ["store"], ["appending", "joining"], ["io", "splits"], ["select"], ["predict"], ["recipe", "topup"],
-    ["further", "baseline"], ["relatives"], ["calibration", "estimates", "sizing"], ["more"], ["condensation"],
+    ["further", "baseline"], ["relatives"], ["calibration", "estimates", "sizing"], ["more", "pairs"], ["condensation"],
     ["condensing"], ["audit", "card", "comparison", "older"], ["artifact"], ["studies"], ["integrity"], ["harness"],
     ["report"], ["cli"], ["__main__"],
 ]  # fmt: skip

@@ -9,8 +9,9 @@ import pytest
 from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, comparison, condense
 from disco_eval.artifact import load
 from disco_eval.cli.compare import _next
-from disco_eval.comparison import Comparison, _by_anchors, _calibrate, _more_items, _Said, _with_more, compare
+from disco_eval.comparison import Comparison, _by_anchors, _more_items, _Said, _with_more, compare
 from disco_eval.io import write_npz
+from disco_eval.pairs import calibrate
 from disco_eval.recipe import assess
 from tests.cli.test_cli import disco
 from tests.conftest import population
@@ -280,7 +281,7 @@ def test_errors_that_grow_by_a_power_of_the_distance_are_carried_on_by_it(power)
     apart = np.repeat(np.geomspace(0.02, 0.1, 8), 4)
     estimated = np.tile([0.1, 0.1, -0.1, -0.1], 8)
     true = estimated + np.tile([1, -1, 1, -1], 8) * (100 * apart**power - 1e-3)
-    share, half, n_pairs, typical = _calibrate("toy", (true, estimated, apart), 10.0, 0.9, 100)
+    share, half, n_pairs, typical = calibrate("toy", (true, estimated, apart), 10.0, 0.9, 100)
     assert (n_pairs, typical) == (32, pytest.approx(np.median(apart)))
     assert share == pytest.approx(1)
     assert half == pytest.approx(100 * 10.0**power, rel=0.01)
@@ -288,7 +289,7 @@ def test_errors_that_grow_by_a_power_of_the_distance_are_carried_on_by_it(power)
 
 def test_what_is_taken_off_a_difference_is_left_in_the_interval(small, monkeypatch):
     """Pairs of sources may say that differences this small are all error; these two need not be such a pair."""
-    monkeypatch.setattr("disco_eval.comparison._calibrate", lambda *args: (0.25, 0.001, 100, 0.3))
+    monkeypatch.setattr("disco_eval.comparison.calibrate", lambda *args: (0.25, 0.001, 100, 0.3))
     r = population(40, 120)
     order = np.argsort(r.scores())
     one, other = (r.pick(models=[int(order[k])]) for k in (15, 22))
@@ -368,8 +369,9 @@ def test_a_few_further_items_do_not_overrule_suspect_anchors():
     assert "anchors-differ" in few.candidate_flags
     assert few.low < 0 < few.high
     assert few.difference > many.difference
-    by_flag = [halves_with_few(c, honest, leaked, flag) for flag in ("outside-range", "odd-answers", "anchors-differ")]
-    assert by_flag[0] == by_flag[1] < by_flag[2]
+    cases = (("outside-range", 1.0), ("odd-answers", -0.5), ("odd-answers", 1.0), ("anchors-differ", 3.0))
+    by_lead = [halves_with_few(c, honest, leaked, flag, lead) for flag, lead in cases]
+    assert by_lead[0] == by_lead[1] < by_lead[2] < by_lead[3]
     assert many.basis.startswith("Of 40 further items alone")
     made = c.top_up(40)
     grades = [np.concatenate([x.grades()[0] for x in (c.answers(r), c.further(r, 40))]) for r in (honest, leaked)]
@@ -379,11 +381,11 @@ def test_a_few_further_items_do_not_overrule_suspect_anchors():
     assert many.high - many.difference > own + 1e-6  # it reaches to what it would have been with the anchors
 
 
-def halves_with_few(c, one, other, flag):
-    """Half-width of the difference's interval with 8 further items, where the candidate is flagged so."""
+def halves_with_few(c, one, other, flag, lead):
+    """Half-width of the difference's interval with 8 further items, where the candidate is flagged so and leads so."""
     both, made = [c.answers(r) for r in (one, other)], c.top_up(8)
     said = replace(_by_anchors(c, *both, 0.9), flags=[(), (flag,)])
-    return _with_more(said, said.half, made, both, [c.further(r, 8) for r in (one, other)], 0.9).half
+    return _with_more(said, said.half, made, both, [c.further(r, 8) for r in (one, other)], [0.0, lead], 0.9).half
 
 
 def test_a_pair_that_is_unlike_all_is_known_where_all_items_are(all_known):

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from disco_eval import Items, Models, Responses, condense, load
-from disco_eval.more import _judged
+from disco_eval.more import judged
+from disco_eval.older import asked_too_much
 from disco_eval.relatives import Relatives
 from disco_eval.select import selector
 from disco_eval.select.reserve import draw_first
+from disco_eval.topup import doubted
 
 N_ITEMS = 400
 
@@ -136,8 +138,8 @@ def test_what_anchors_say_of_the_range_is_set_aside_with_them(by_heart):
         assert ("outside-range" in e.flags) != within
         assert "lines-disagree" not in e.flags
     told = ("outside-range", "lines-disagree", "odd-answers")
-    assert _judged(c, told, float(truth.mean())) == ("odd-answers",)
-    assert _judged(c, told, float(c.source_scores.max() + 2 * room)) == ("outside-range", "odd-answers")
+    assert judged(c, told, float(truth.mean())) == ("odd-answers",)
+    assert judged(c, told, float(c.source_scores.max() + 2 * room)) == ("outside-range", "odd-answers")
 
 
 def test_further_items_are_not_learned_from_where_a_fold_had_none(by_heart, tmp_path):
@@ -175,3 +177,62 @@ def test_a_subtask_that_is_all_that_is_left_is_no_surer_than_the_score():
         if 0 < big.low < big.high < 1:
             assert big.high - big.low >= (e.high - e.low) / share - 1e-6
             assert share * big.score + (1 - share) * small.score == pytest.approx(e.score)
+
+
+def test_errors_of_folds_that_asked_all_that_was_left_are_not_believed(tmp_path):
+    """An early format 14 wrote such: real ones are never of more than half."""
+    models = world(100)
+    c = condense(models(40, "source"), 50, rng=0, curve=False)
+    assert not asked_too_much(c.validation, c.reserve, 50)
+    none = np.zeros(40)
+    early = replace(c, validation=replace(c.validation, n_more=50, more_error=none))
+    early.save(tmp_path / "c")
+    again = load(tmp_path / "c")
+    assert again.validation.n_more == 0
+    assert again.validation.more_mae is None
+    new = models(30, "new")
+    assert all(e.high - e.low > 0.01 for e in again.estimate(new, more=30))
+
+
+def test_further_items_widen_intervals_as_far_as_anchors_lead():
+    odd, lead = np.array([False, False, True, True, True, True]), np.array([1.0, 2.4, -1.0, 0.0, 1.165, 9.0])
+    np.testing.assert_allclose(doubted(odd, lead), [0, 1, 0, 0, 0.5, 1])
+
+
+def test_the_surer_a_leak_the_less_its_anchors_count(by_heart):
+    """That an honest model is ahead by chance ever further is ever less likely."""
+    c, known, truth = by_heart
+    made, part, further = c.top_up(40), c.answers(known).grades(), c.further(known, 40).grades()
+    odd, n = np.zeros(len(truth), dtype=bool), len(truth)
+    widths = [made.surveyed(part, further, odd, np.full(n, lead), 0.9).half.mean() for lead in (2.4, 3.5, 4.7)]
+    assert widths[0] > 1.2 * widths[1] > 1.2 * widths[2]
+    alone = made.alone(part, further, 0.9)
+    sure = made.surveyed(part, further, odd, np.full(n, 4.7), 0.9)
+    np.testing.assert_allclose(sure.score, alone.score)
+    np.testing.assert_allclose(sure.half, alone.half)
+
+
+def test_a_comparison_sets_aside_what_anchors_say_of_the_range(by_heart):
+    c, known, _ = by_heart
+    one, other = known.pick(models=[0]), known.pick(models=[1])
+    few, many = (c.compare(one, other, more=more) for more in (30, 40))
+    assert "outside-range" in few.candidate_flags
+    assert many.set_aside
+    assert not many.unlike
+    for own in (many.baseline_flags, many.candidate_flags):
+        assert "anchors-differ" in own
+        assert "outside-range" not in own
+    assert not any("outside" in line for line in many.warnings)
+
+
+def test_where_all_items_are_known_nothing_is_said_of_the_range():
+    models = world(60)
+    c = condense(models(30, "source"), 30, rng=0, curve=False)
+    best = models(2, "new")
+    best = Responses(best.models, best.items, np.ones((2, 60), np.float32))
+    assert "outside-range" in c.estimate(best)[0].flags
+    found = c.compare(best.pick(models=[0]), best.pick(models=[1]), more=len(c.reserve))
+    assert found.whole
+    assert not found.warnings or all("outside" not in line for line in found.warnings)
+    [e, _] = c.estimate(best, more=len(c.reserve))
+    assert e.low == e.score == e.high

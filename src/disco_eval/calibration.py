@@ -147,11 +147,14 @@ class CrossValidation:
 
     def beside(self, relatives: Relatives) -> CrossValidation:
         """The same with errors of sources left out alone; further items count where both kinds of folds had some."""
-        if np.isfinite(relatives.more_error).all():
-            return replace(self, relatives=relatives)
+        both = replace(self, relatives=relatives)
+        return both if np.isfinite(relatives.more_error).all() else both.untaught()
+
+    def untaught(self) -> CrossValidation:
+        """The same without errors with further items, which are then not learned from."""
         none = np.full(len(self.truth), np.nan)
-        without = replace(relatives, more_error=none, more_scale=none)
-        return replace(self, relatives=without, more_error=none, more_scale=none, n_more=0)
+        alone = None if self.relatives is None else replace(self.relatives, more_error=none, more_scale=none)
+        return replace(self, relatives=alone, more_error=none, more_scale=none, n_more=0)
 
     @property
     def more_mae(self) -> float | None:

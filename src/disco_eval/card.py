@@ -17,6 +17,8 @@ def card(condensation: Condensation, name: str) -> str:
     rows = "\n".join(
         f"| {100 * level:.0f} % | {100 * v.half_width(level):.1f} points |" for level in (0.5, 0.8, 0.9, 0.95)
     )
+    mixed = c.provenance.get("mixed")
+    drawn = f"half by {how['select']}, half by chance" if mixed else f"by {how['select']}"
     return f"""# {c.benchmark}, condensed to {len(c.anchors)} items
 
 A condensed benchmark made with disco-eval (`pip install disco-eval`): evaluate a model on these anchor items instead of
@@ -52,7 +54,7 @@ That holds for models like the source models. A model that is better than all of
 |---|---|
 | benchmark | {c.benchmark}, {n_items} items |
 | source models | {c.sources.n_models}, scores {100 * c.source_scores.min():.1f} to {100 * c.source_scores.max():.1f} |
-| anchors | {len(c.anchors)} by {how["select"]} |
+| anchors | {len(c.anchors)}, {drawn} |
 | prediction | {how["predict"]} |
 | seed | {c.provenance.get("seed")} |
 | made | {made} with disco-eval {c.provenance.get("disco_eval", "?")} |

@@ -10,22 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import FLAGS, CrossValidation
+from .calibration import FLAGS, OF_ESTIMATES
 from .condensation import Condensation
-from .errors import DiscoError, ValidationError, check_kind, some
-from .numerics.gp import squared_distances
-from .numerics.intervals import normal_width, symmetric_quantile
+from .errors import ValidationError, check_kind, some
+from .more import judged
+from .numerics.intervals import normal_width
+from .pairs import calibrate, distances, pairs_of
 from .predict import Assessment, Auto
 from .predict.guard import part_of
 from .recipe import assess
 from .responses import Responses, check_responses
-from .topup import LEVEL, MOST_AHEAD, Told, TopUp
+from .topup import LEVEL, MOST_AHEAD, Told, TopUp, doubted
 
 Array = NDArray[Any]
 
-PAIRS = 100  # of source models, nearest in distance, that an interval is calibrated on
-FEWEST_PAIRS = 30
-UNSEEN = 0.5  # anchors that two models differ on beside those that show it, where no pair of sources is as near
 ROUNDING = 1e-9  # of a difference of scores, which a drop of exactly the margin may be off
 VERDICTS = {"passes": 0, "fails": 3, "undecided": 4}
 """What the verdicts are called, and the exit status of ``disco compare`` for each."""
@@ -159,8 +157,9 @@ def compare(
         rest = [condensation.further(r, more) for r in (baseline, candidate)]
         usual = said if level == LEVEL else _by_anchors(condensation, one, other, LEVEL)
         made = condensation.top_up(more)
-        ahead = [_is_ahead(condensation, made, *asked) for asked in zip((one, other), rest, strict=True)]
-        said = _with_more(said.flagged(ahead), usual.half, made, (one, other), rest, level)
+        leads = [_lead(condensation, made, *asked) for asked in zip((one, other), rest, strict=True)]
+        said = _with_more(said.flagged(leads), usual.half, made, (one, other), rest, leads, level)
+        said = _judged(condensation, made, said, (one, other), rest)
     elif condensation.leaves_nothing():
         said = _known(said, other.grades()[0] - one.grades()[0], condensation.items.weight)
     (worst, best), (least, most) = (
@@ -213,10 +212,10 @@ class _Said:
     set_aside: bool = False
     whole: bool = False
 
-    def flagged(self, ahead: list[bool]) -> _Said:
-        """The same with the flag of models whose anchors are ``ahead`` of the further items."""
-        flags = [(*own, *(("anchors-differ",) if is_so else ())) for own, is_so in zip(self.flags, ahead, strict=True)]
-        return replace(self, flags=flags)
+    def flagged(self, leads: list[float]) -> _Said:
+        """The same with the flag of models whose anchors are ahead of the further items."""
+        pairs = zip(self.flags, leads, strict=True)
+        return replace(self, flags=[(*f, *(("anchors-differ",) if lead > MOST_AHEAD else ())) for f, lead in pairs])
 
     @property
     def suspect(self) -> bool:
@@ -229,9 +228,9 @@ def _by_anchors(c: Condensation, one: Responses, other: Responses, level: float)
     estimated = float(np.diff([np.clip(f.score[0], 0, 1) for f in found])[0])
     by_grades = isinstance(c.score_model, Auto) and c.score_model.grades
     soft = not by_grades and all(r.probs is not None for r in (one, other, c.sources))
-    distance = float(_distances(one, other, soft)[0, 0])
-    pairs = _pairs(c.validation, _distances(c.sources, c.sources, soft))
-    share, half, n_pairs, typical = _calibrate(c.benchmark, pairs, distance, level, one.n_items)
+    distance = float(distances(one, other, soft)[0, 0])
+    pairs = pairs_of(c.validation, distances(c.sources, c.sources, soft))
+    share, half, n_pairs, typical = calibrate(c.benchmark, pairs, distance, level, one.n_items)
     far = bool(distance > pairs[2].max())
     by_survey, by_itself, unseen = _as_survey(c, (one, other), found, level)
     knows = c.validation.cautious  # formats 1 to 6 knew pairs only
@@ -278,73 +277,20 @@ def _as_survey(
     return weight, own, max(float(c.validation.unseen(f)[0]) for f in found)
 
 
-def _distances(one: Responses, other: Responses, soft: bool) -> Array:
-    """How far answers are apart, (n_models, n_models): root mean square over anchors, see `Comparison.distance`.
-
-    With ``soft``, which needs probabilities on both sides, these count too. They say more of near duplicates than
-    grades do. By themselves they mislead: models that hardly prefer any choice are near each other in them whatever
-    they get right.
-    """
-    square = squared_distances(one.grades(), other.grades())
-    if soft:
-        a, b = (np.asarray(r.outcomes(), dtype=np.float64).reshape(r.n_models, -1) for r in (one, other))
-        square = (square + squared_distances(a, b)) / 2
-    apart: Array = np.sqrt(square / one.n_items)
-    return apart
-
-
-def _calibrate(
-    benchmark: str, pairs: tuple[Array, Array, Array], distance: float, level: float, n_anchors: int
-) -> tuple[float, float, int, float]:
-    """How to read a difference of two estimates at a distance, from the pairs of sources nearest in distance.
-
-    Returns the share of it that is real (least squares through 0 of true on estimated differences, raised by its
-    standard error, which errs towards believing the estimates), the half-width of the interval, the number of pairs and
-    their median distance. Models that answer alike differ little, so most of what their estimates differ by is error.
-
-    Errors of differences grow with a power of the distance (least squares of log absolute error on log distance, the
-    power kept between 0 and 1.5); the quantile is that of what is left in this unit. Nearer than the pairs are, the
-    power is at least 1, as it is for a survey of both models, whose error grows with the root of the share of items on
-    which they differ. Anchors that show no difference do not say that there is none: half an anchor more is counted.
-    """
-    true, estimated, apart = pairs
-    if len(true) < FEWEST_PAIRS:
-        raise DiscoError(
-            f"'{benchmark}' has {len(true)} pairs of left-out source models to calibrate a comparison on, "
-            f"{FEWEST_PAIRS} are needed; condense again, from more source models or in fewer folds"
-        )
-    x, y = np.log(np.maximum(apart, 0.01)), np.log(np.abs(true - estimated) + 1e-3)
-    power = float(np.clip(np.cov(x, y, bias=True)[0, 1] / max(float(np.var(x)), 1e-12), 0.0, 1.5))
-    near = np.argsort(np.abs(x - np.log(max(distance, 0.01))), kind="stable")[:PAIRS]
-    square = max(float(estimated[near] @ estimated[near]), 1e-12)
-    share = float(true[near] @ estimated[near]) / square
-    left = true[near] - share * estimated[near]
-    doubt = np.sqrt(float(left @ left) / square / len(near))
-    share = float(np.clip(share + doubt, 0.0, 1.0))
-    left = (true[near] - share * estimated[near]) / np.exp(power * x[near])
-    typical = float(np.median(apart[near]))
-    half = symmetric_quantile(left, level) * max(distance, typical, 0.01) ** power
-    if distance < typical:
-        half *= min(1.0, np.sqrt(distance**2 + UNSEEN / n_anchors) / typical) ** max(power, 1.0)
-    return share, float(half), len(near), typical
-
-
-def _pairs(v: CrossValidation, apart: Array) -> tuple[Array, Array, Array]:
-    """True and estimated differences of source models left out together, and how far each pair is apart, (n_pairs,)."""
-    i, j = np.triu_indices(len(v.truth), 1)
-    together = (v.fold[i] == v.fold[j]) & (v.fold[i] >= 0)
-    i, j = i[together], j[together]
-    return v.truth[i] - v.truth[j], v.estimate[i] - v.estimate[j], apart[i, j]
-
-
 def _with_more(
-    said: _Said, usual: float, made: TopUp, answers: Sequence[Responses], further: Sequence[Responses], level: float
+    said: _Said,
+    usual: float,
+    made: TopUp,
+    answers: Sequence[Responses],
+    further: Sequence[Responses],
+    leads: list[float],
+    level: float,
 ) -> _Said:
     """What is known with the further items' own say, weighed by the errors of both (``usual`` is `_Said.half` at 0.9).
 
-    Where the anchors of either model are suspect, as many further items as anchors or more decide alone, and the
-    interval reaches to what it would have been, since an honest model may be suspect by chance. Fewer items do not
-    overrule more; where they disagree with the anchors, the interval reaches over theirs.
+    Where the anchors of either model are suspect and lead, as many further items as anchors or more decide alone, and
+    the interval reaches to what it would have been, since an honest model may be suspect by chance. Fewer items do not
+    overrule more; where they disagree with the anchors, the interval reaches over theirs. ``leads`` are of the anchors.
     """
     on_anchors, on_further = ([r.grades()[0] for r in rs] for rs in (answers, further))
     both = [np.concatenate([a, b]) for a, b in zip(on_anchors, on_further, strict=True)]
@@ -354,27 +300,39 @@ def _with_more(
     error, known = made.second.difference_error(both[0], both[1]), said.half / normal_width(level)
     share = float(part_of(np.array(usual / normal_width(LEVEL)), np.array(error)))
     mixed = said.difference + share * (survey - said.difference)
-    if said.suspect and len(on_further[0]) >= len(on_anchors[0]):
+    odd = np.array(["odd-answers" in own for own in said.flags])
+    doubt = doubted(odd, np.array(leads)).max()
+    if doubt and len(on_further[0]) >= len(on_anchors[0]):
         own = made.quantile(level) * error
         return replace(said, difference=survey, half=float(np.hypot(own, survey - mixed)), set_aside=True)
     half = made.quantile(level) * float(np.hypot((1 - share) * known, share * error))
-    if any("anchors-differ" in own for own in said.flags):
-        half = max(half, abs(survey - mixed) + made.quantile(level) * error)
+    half += float(doubt) * max(abs(survey - mixed) + made.quantile(level) * error - half, 0.0)
     return replace(said, difference=mixed, half=half)
 
 
-def _is_ahead(c: Condensation, made: TopUp, answers: Responses, further: Responses) -> bool:
-    """Whether the anchors say a higher score of one model than its further items do, by more than chance explains."""
+def _judged(
+    c: Condensation, made: TopUp, said: _Said, answers: Sequence[Responses], further: Sequence[Responses]
+) -> _Said:
+    """The same, but for what anchors that are set aside say of the sources' range."""
+    if not said.set_aside:
+        return said
+    alone = [made.alone(a.grades(), b.grades(), LEVEL).score[0] for a, b in zip(answers, further, strict=True)]
+    return replace(said, unlike=False, flags=[judged(c, f, float(s)) for f, s in zip(said.flags, alone, strict=True)])
+
+
+def _lead(c: Condensation, made: TopUp, answers: Responses, further: Responses) -> float:
+    """By how many standard errors the anchors say a higher score of one model than its further items do."""
     found = assess(c.score_model, answers)
     typical = c.validation.half_widths(found, LEVEL)
     first = Told(np.clip(found.score, 0.0, 1.0), typical, typical)
-    return bool(made.ahead(answers.grades(), further.grades(), first)[0] > MOST_AHEAD)
+    return float(made.ahead(answers.grades(), further.grades(), first)[0])
 
 
 def _known(said: _Said, differences: Array, weight: Array) -> _Said:
     """Where all items were asked: from the differences (n_items,) of the two models' grades."""
     difference = float(differences @ weight / weight.sum())
-    return replace(said, difference=difference, half=0.0, unlike=False, set_aside=False, whole=True)
+    flags = [tuple(f for f in own if f not in OF_ESTIMATES) for own in said.flags]
+    return replace(said, difference=difference, half=0.0, unlike=False, set_aside=False, whole=True, flags=flags)
 
 
 def _left(c: Condensation, more: int) -> int:

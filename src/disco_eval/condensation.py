@@ -86,9 +86,9 @@ class Condensation:
         check_responses(responses, "an estimate")
         missing = np.setdiff1d(self.anchors.ids, responses.items.ids)
         if len(missing):
-            who = f"'{responses.models.ids[0]}'" + (f" and {n} more" if (n := responses.n_models - 1) else "")
             raise AlignmentError(
-                f"no answer for {len(missing)} of {len(self.anchors)} anchors of '{self.benchmark}' from {who}: "
+                f"no answer for {len(missing)} of {len(self.anchors)} anchors of '{self.benchmark}' from "
+                f"{_named(responses)}: "
                 f"{some(missing)}. Evaluate the models on all anchors ('disco anchors' lists them)."
             )
         graded_alike(responses.provenance, self.provenance.get("responses"), f"'{self.benchmark}'")
@@ -132,6 +132,7 @@ class Condensation:
         low, high = np.maximum(scores - told.half, least), np.minimum(scores + told.half, most)
         if self.leaves_nothing(more):
             flags = [tuple(f for f in own if f not in OF_ESTIMATES) for own in flags]
+            low = high = scores
         nearest = self._nearest(part)
         by_subtask = self._subtasks(part, answers, found, scores, told, level, more)
         ranks = ranked((scores, low, high), self.source_scores, self._as_sources(part))
@@ -171,9 +172,11 @@ class Condensation:
         items = self.need_reserve(more).items.pick(slice(0, more))
         missing = np.setdiff1d(items.ids, answers.items.ids)
         if len(missing):
+            who = _named(answers)
             raise AlignmentError(
-                f"no answer for {len(missing)} of the {more} more items of '{self.benchmark}', though all anchors have "
-                f"one: {some(missing)}. Evaluate the models on all that 'disco anchors DIR --more {more}' lists."
+                f"no answer for {len(missing)} of the {more} more items of '{self.benchmark}' from {who}, though all "
+                f"anchors have one: {some(missing)}. Evaluate the models on all that 'disco anchors DIR --more {more}' "
+                "lists."
             )
         found, soft = answers.align(items.ids), self.need_reserve(more).label_probs is not None
         probs = found.probs if soft else None
@@ -388,3 +391,8 @@ class Condensation:
         if probs.shape[2] < width:
             return np.pad(probs, ((0, 0), (0, 0), (0, width - probs.shape[2])))
         return probs[:, :, :width]
+
+
+def _named(answers: Responses) -> str:
+    """Whose answers they are, for a message."""
+    return f"'{answers.models.ids[0]}'" + (f" and {n} more" if (n := answers.n_models - 1) else "")

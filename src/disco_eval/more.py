@@ -11,7 +11,7 @@ from .calibration import OUTSIDE, is_alarmed
 from .predict import Assessment
 from .predict.guard import START, part_of
 from .responses import Responses
-from .topup import LEVEL, MOST_AHEAD, Told
+from .topup import LEVEL, MOST_AHEAD, Told, doubted
 
 if TYPE_CHECKING:
     from .condensation import Condensation
@@ -46,12 +46,12 @@ def top_up(
     own = [(*f, *(("anchors-differ",) if d else ())) for f, d in zip(c.own_flags(part, found), ahead, strict=True)]
     flags = [(*of_model, *c.source_flags) for of_model in own]
     odd = np.array(["odd-answers" in of_model for of_model in own], dtype=bool) & ((lead > 0) | (not overruled))
-    surveyed, weak = made.surveyed(*grades, odd & (lead > 0), ahead, level), bool(c.source_flags)
+    surveyed, weak = made.surveyed(*grades, odd, lead, level), bool(c.source_flags)
     inside, alarmed = found.outside < -START, np.array([is_alarmed(of_model) for of_model in flags], dtype=bool)
     told, by_survey = made.told(first, surveyed, *grades, inside=inside, weak=weak, level=level)
     told, by_survey = told.but(alarmed, surveyed), by_survey | alarmed
     aside = (odd | ahead) & overruled
-    flags = [_judged(c, f, score) if a else f for f, a, score in zip(flags, aside, surveyed.score, strict=True)]
+    flags = [judged(c, f, score) if a else f for f, a, score in zip(flags, aside, surveyed.score, strict=True)]
     if taught is None:
         return told, flags, by_survey
     share = c.validation.share_of_folds(more, len(c.anchors))
@@ -61,10 +61,11 @@ def top_up(
     alone = odd | (ahead & overruled) | (made.whole is not None) | ("alike-sources" in c.source_flags)
     if weak:
         told = told.towards(surveyed, part_of(told.typical, surveyed.typical))
-    return told.reaching(made.alone(*grades, level), ahead).but(alone, surveyed), flags, alone
+    told = told if overruled else told.reaching(made.alone(*grades, level), doubted(odd, lead))
+    return told.but(alone, surveyed), flags, alone
 
 
-def _judged(c: Condensation, flags: tuple[str, ...], score: float) -> tuple[str, ...]:
+def judged(c: Condensation, flags: tuple[str, ...], score: float) -> tuple[str, ...]:
     """The flags of a model whose anchors are set aside: what these say of its range is, too."""
     room = OUTSIDE * float(c.source_scores.std())
     within = c.source_scores.min() - room <= score <= c.source_scores.max() + room

@@ -34,11 +34,11 @@ class Told:
         pairs = ((self.score, other.score), (self.half, other.half), (self.typical, other.typical))
         return Told(*(np.where(where, theirs, ours) for ours, theirs in pairs))
 
-    def reaching(self, other: Told, where: Array) -> Told:
-        """With intervals that reach over those of ``other`` for the models ``where`` (n_models,) is true."""
+    def reaching(self, other: Told, share: Array) -> Told:
+        """With intervals that go a share (n_models,) of the way to reaching over those of ``other``."""
         apart = np.abs(self.score - other.score)
         pairs = ((self.half, other.half), (self.typical, other.typical))
-        return Told(self.score, *(np.where(where, np.maximum(own, apart + theirs), own) for own, theirs in pairs))
+        return Told(self.score, *(own + share * np.maximum(apart + theirs - own, 0.0) for own, theirs in pairs))
 
     def towards(self, other: Told, share: Array) -> Told:
         """Moved to ``other`` by a share (n_models,) of the way."""
@@ -112,19 +112,21 @@ class TopUp:
         doubt = t.ppf(norm.cdf(MOST_AHEAD), further.shape[1] - 1) / MOST_AHEAD
         return np.asarray((score - second) / np.hypot(error, doubt * se))
 
-    def surveyed(self, anchors: Array, further: Array, odd: Array, ahead: Array, level: float) -> Told:
-        """The design-based estimates of models whose anchors may be ``odd`` or ``ahead`` (n_models,).
+    def surveyed(self, anchors: Array, further: Array, odd: Array, lead: Array, level: float) -> Told:
+        """The design-based estimates of models whose anchors may be ``odd``, or have the ``lead``, (n_models,) each.
 
         Such anchors stand for themselves only, where there are as many further items. Fewer do not overrule more: they
-        stand for the others too, and the interval reaches over that of the further items. It also reaches to what
-        anchors that are only ahead would have made of the estimate: an honest model may be ahead by chance.
+        stand for the others too, and the interval reaches over that of the further items, as far as `doubted` says. It
+        also reaches to what anchors that are not odd would have made of the estimate, since an honest model may be
+        ahead by chance: wholly where the lead is just enough, not at all at twice that.
         """
-        suspect, overrules = odd | ahead, further.shape[1] >= anchors.shape[1]
-        score, se = self.predict(anchors, further, suspect & overrules)
+        ahead, overrules = lead > MOST_AHEAD, further.shape[1] >= anchors.shape[1]
+        score, se = self.predict(anchors, further, (odd | ahead) & overrules)
         with_anchors, _ = self.predict(anchors, further, odd)
-        score, apart = np.clip(score, 0.0, 1.0), np.where(suspect & overrules, score - with_anchors, 0.0)
+        by_chance = np.clip(2 - lead / MOST_AHEAD, 0.0, 1.0) * (ahead & overrules)
+        score, apart = np.clip(score, 0.0, 1.0), by_chance * (score - with_anchors)
         told = Told(score, *(np.hypot(self.quantile(q) * se, apart) for q in (level, LEVEL)))
-        return told if overrules else told.reaching(self.alone(anchors, further, level), suspect)
+        return told if overrules else told.reaching(self.alone(anchors, further, level), doubted(odd, lead))
 
     def alone(self, anchors: Array, further: Array, level: float) -> Told:
         """What the further items say, with the anchors for themselves only."""
@@ -171,6 +173,15 @@ class TopUp:
         first, se_first = self.first.predict(anchors)
         share = np.where(leaked, 0.0, self.share)
         return share * first + (1 - share) * second, np.sqrt((share * se_first) ** 2 + ((1 - share) * se) ** 2)
+
+
+def doubted(odd: Array, lead: Array) -> Array:
+    """How far intervals reach to what further items say that are too few to overrule the anchors, (n_models,), 0 to 1.
+
+    Wholly where the anchors are ahead by more than chance explains; of ``odd`` models (n_models,) as far as they are on
+    the way there.
+    """
+    return np.where(lead > MOST_AHEAD, 1.0, odd * np.clip(lead / MOST_AHEAD, 0.0, 1.0))
 
 
 def _left(survey: Survey) -> float:

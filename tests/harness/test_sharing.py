@@ -152,7 +152,8 @@ def test_exports_say_what_the_interval_and_the_number_of_items_rest_on():
     assert exported(small, 10, surveyed=True) == f"{survey} and of 10 further items as one of what the anchors left"
     outside = exported(small, 10, ("outside-range",))
     assert outside == f"{survey} and of 10 further items as one of what the anchors left"
-    assert exported(small, 10, ("odd-answers",)) == outside
+    reaching = "reaching over what the further items say by themselves"
+    assert exported(small, 10, ("odd-answers",)) == f"{outside}, {reaching} as far as anchors lead"
     assert exported(small, 30, ("odd-answers",)) == f"standard error of 30 further items {rest}"
     assert exported(small, 30, ("anchors-differ",)).endswith(f"{rest}, and what the anchors would change")
     few = exported(small, 10, ("anchors-differ",), surveyed=False)

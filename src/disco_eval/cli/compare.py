@@ -102,7 +102,7 @@ def _next(more: int, wanted: int, kept: int) -> str:
     if more >= kept:
         return f"the condensation keeps no more than {kept} items in reserve: run the whole benchmark"
     k = min(max(wanted, FEWEST), kept)
-    what = "them" if wanted <= kept else f"all {kept} that the condensation keeps in reserve (which may be too few)"
+    what = "them" if wanted <= kept else f"all {kept} that the condensation keeps in reserve (which is likely too few)"
     return f"disco anchors DIR --more {k} lists {what}, disco compare --more {k} takes their answers in"
 
 

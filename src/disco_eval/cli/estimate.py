@@ -143,7 +143,9 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
     if (k := more_wanted(c, estimates)) > 0:
         alarmed = any(is_alarmed(e.flags) for e in estimates)
         gives = "an estimate that holds for models unlike the sources" if alarmed else "closer estimates"
-        print(f"{k} more items would give {gives}; disco anchors DIR --more {k} lists them")
+        asked = min(e.more for e in estimates)
+        what = f"{k - asked} more items, {k} in all," if asked else f"{k} more items"
+        print(f"{what} would give {gives}; disco anchors DIR --more {k} lists them")
 
 
 def _of_survey(estimates: list[Estimate]) -> str:
@@ -153,8 +155,10 @@ def _of_survey(estimates: list[Estimate]) -> str:
     names = [e.model for e in estimates if e.surveyed]
     if not names:
         return ""
-    whose = "Those" if len(names) > 1 else "That"
-    return f" {whose} of {some(names)}: a survey's, in which these stand for the others, whatever the model is like."
+    return (
+        f" Of {some(names)} the score is a survey's: it goes by how the items were drawn, not by what source models "
+        "teach of such a model."
+    )
 
 
 def _print_each(estimates: list[Estimate]) -> None:

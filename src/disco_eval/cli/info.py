@@ -147,6 +147,7 @@ def _condensation(c: Condensation) -> dict[str, Any]:
         "half_width_90_pp": 100 * c.validation.half_width(0.9),
         "folds": {"n": c.validation.n_folds, "grouped_by": c.validation.grouped_by},
         "select": c.provenance.get("select"),
+        "mixed": bool(c.provenance.get("mixed")),
         "predict": c.provenance.get("predict"),
         "seed": c.provenance.get("seed"),
         "created": c.provenance.get("created"),
@@ -163,7 +164,11 @@ def _response_words(record: dict[str, Any]) -> dict[str, str]:
     scores, n, dated = record["scores"], record["n_models"], record["models_with_date"]
     in_percent = {"scores": ", ".join(f"{name} {100 * score:.1f} %" for name, score in scores.items())}
     known = {"families": str(record["families"] or "unknown"), "models with date": f"{dated} of {n}"}
-    return {**_words(record), **in_percent, **known}
+    rows = {**_words(record), **in_percent, **known}
+    if not record["subtasks"]:
+        rows["subtasks"] = "none"
+        del rows["largest subtasks"]
+    return rows
 
 
 def _condensed_words(record: dict[str, Any]) -> dict[str, str]:
@@ -174,7 +179,8 @@ def _condensed_words(record: dict[str, Any]) -> dict[str, str]:
     rows = {
         "kind": record["kind"],
         "benchmark": f"{record['benchmark']}, {_show(record['n_items'])} items",
-        "anchors": f"{n:,}, by {_method(record['select'])}",
+        "anchors": f"{n:,}, {'half' if record['mixed'] else 'all'} by {_method(record['select'])}"
+        + (", half by chance" if record["mixed"] else ""),
         "source models": f"{record['n_sources']:,}",
         "prediction": _method(record["predict"]),
         "error": f"{record['mae_pp']:.2f} points on {kept} left out in {folds['n']} folds",

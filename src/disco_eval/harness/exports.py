@@ -149,9 +149,10 @@ def _method(c: Condensation, e: Estimate) -> str:
 def _of_more(c: Condensation, e: Estimate) -> str:
     """What an interval rests on where further items were answered; see `disco_eval.more`."""
     overruled = e.more >= len(c.anchors)
-    if "anchors-differ" in e.flags and not overruled:
-        calm = replace(e, flags=tuple(f for f in e.flags if f != "anchors-differ"))
-        return f"{_of_more(c, calm)}, reaching over what the further items say by themselves"
+    if {"anchors-differ", "odd-answers"} & set(e.flags) and not overruled:
+        calm = replace(e, flags=tuple(f for f in e.flags if f not in ("anchors-differ", "odd-answers")))
+        reaching = "reaching over what the further items say by themselves"
+        return f"{_of_more(c, calm)}, {reaching}{'' if 'anchors-differ' in e.flags else ' as far as anchors lead'}"
     together = f"{_SAMPLED} and of {e.more} further items as one of what the anchors left"
     if c.taught(e.more) is not None and not e.surveyed:
         if "outside-range" in e.flags:
@@ -159,8 +160,7 @@ def _of_more(c: Condensation, e: Estimate) -> str:
         return f"{_LEFT_OUT}, with further items too, widened where they tell little of the model"
     if not e.surveyed:
         return f"{_LEFT_OUT}, and standard error of {e.more} further items as a random sample of what the anchors left"
-    suspect = "anchors-differ" in e.flags or ("odd-answers" in e.flags and overruled)
-    if suspect or c.top_up(e.more).first is None:
+    if {"anchors-differ", "odd-answers"} & set(e.flags) or c.top_up(e.more).first is None:
         error = f"standard error of {e.more} further items as a random sample of what the anchors left"
         return f"{error}, and what the anchors would change" if "anchors-differ" in e.flags else error
     return together

@@ -68,8 +68,8 @@ class Reserve:
         check_kind("int", more=more)
         if not FEWEST <= more <= len(self):
             raise ValidationError(
-                f"{more} more items were asked for; the condensation keeps {len(self)} in reserve, ask for {FEWEST} to "
-                f"{len(self)} (fewer say nothing of their own error)"
+                f"{more} more items were asked for; the condensation keeps {len(self)} in reserve: ask for no more, "
+                f"and for {FEWEST} or more, as fewer say nothing of their own error"
             )
 
 
