@@ -236,3 +236,17 @@ def test_where_all_items_are_known_nothing_is_said_of_the_range():
     assert not found.warnings or all("outside" not in line for line in found.warnings)
     [e, _] = c.estimate(best, more=len(c.reserve))
     assert e.low == e.score == e.high
+
+
+def test_a_few_further_items_are_no_survey_where_anchors_were_not_drawn_by_chance():
+    """Four to sixteen items, with Student's quantile for so few, made unflagged models' intervals twice as wide."""
+    models = world(600)
+    source, new = models(80, "source"), models(100, "new")
+    c, truth = condense(source, 50, rng=0, curve=False, select="pds"), new.scores()
+    before = c.estimate(new)
+    width, error = np.mean([e.high - e.low for e in before]), np.abs(missed(before, truth)).mean()
+    for more in (4, 8, 16):
+        found = c.estimate(new, more=more)
+        assert np.mean([e.high - e.low for e in found]) < 1.2 * width
+        assert np.abs(missed(found, truth)).mean() < 1.1 * error
+        assert held(found, truth) > 0.8

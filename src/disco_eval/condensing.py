@@ -215,6 +215,8 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
             "better 50 or more, with known answers to the whole benchmark"
         )
     check_folds(run.n_folds)
+    if recipe.by_cost and responses.items.cost is None:
+        raise ValidationError("costs are asked for, but the items have none; give a 'cost' column (tokens or seconds)")
     check_kind("bool", **{k: v for k, v in {"curve": run.curve, "relatives": run.relatives}.items() if v is not None})
     responses = _at_hand(responses)
     # children are told apart by their place: other folds change neither anchors nor reserve

@@ -57,14 +57,17 @@ class Taught:
     def assess(self, found: Assessment, answers: Responses, further: Responses) -> Assessment:
         """What it says of models that were ``found`` so from the ``answers`` to the anchors alone.
 
-        A few items tell their own error badly; Student's quantile at the usual level makes up for it.
+        A few items tell their own error badly; Student's quantile at the usual level makes up for it. Where no anchor
+        was drawn by chance, fewer further items than anchors are too few for a survey of their own.
         """
         label = further.label_probs().astype(np.float32) if self.model.soft else None
         seen = views(answers, self.model.soft, self.weights, (further.grades(), label))
         honest = np.zeros(answers.n_models, dtype=bool)
         survey, se = self.survey.predict(answers.grades(), further.grades(), honest)
         se = se * self.survey.quantile(LEVEL) / normal_width(LEVEL)
-        return self.model.told_by(found, *self.processes.predict(seen), survey, se)
+        few = self.survey.first is None and further.n_items < answers.n_items
+        told = (found.survey, found.survey_se, found.surveyed) if few else (survey, se, True)
+        return self.model.told_by(found, *self.processes.predict(seen), told)
 
 
 def is_taught(model: ScoreModel) -> TypeGuard[Auto]:

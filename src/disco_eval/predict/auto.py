@@ -137,9 +137,12 @@ class Auto:
         leak = self._memories.evidence(answers)
         return self._weighed(process, sd, line, (survey, se, self._survey is not None), leak, nearest)
 
-    def told_by(self, found: Assessment, process: Array, sd: Array, survey: Array, se: Array) -> Assessment:
-        """The same models by a process and a survey that know more answers, weighed as those of the anchors are."""
-        return self._weighed(process, sd, found.line, (survey, se, True), found.leak, found.nearest)
+    def told_by(self, found: Assessment, process: Array, sd: Array, survey: tuple[Array, Array, bool]) -> Assessment:
+        """The same models by a process and a survey that know more answers, weighed as those of the anchors are.
+
+        ``survey`` is its estimate, its error, and whether it is one (the ability line may stand in its place).
+        """
+        return self._weighed(process, sd, found.line, survey, found.leak, found.nearest)
 
     def _weighed(
         self, process: Array, sd: Array, line: Array, surveyed: tuple[Array, Array, bool], leak: Array, nearest: Array

@@ -298,11 +298,15 @@ def error_fact(about: dict[str, Any], more: int = 0) -> Fact:
     kept = KEPT_TOGETHER.get(about["grouped_by"], "a few")
     other = f" (± {about['mae_se_pp']:.2f} with other anchors)" if "mae_se_pp" in about else ""  # older records lack it
     against = about.get("against", "as many random items")
-    words = (
-        f"on average{other}, on source models left out ({kept} at a time){', from the anchors alone' if more else ''}. "
-        f"{against[0].upper()}{against[1:]}: {about['direct_mae_pp']:.2f}.{with_more(about)}"
-    )
-    return Fact("How far off?", f"{about['mae_pp']:.2f} points", words)
+    beside = f"{against[0].upper()}{against[1:]}: {about['direct_mae_pp']:.2f}."
+    how = f"on source models left out ({kept} at a time)"
+    own = f"{about['mae_pp']:.2f} points"
+    if about.get("more_mae_pp") is not None and more >= about["n_more"]:
+        words = f"on average, {how}, with {about['n_more']} further items."
+        alone = f"From the anchors alone: {own}{other}. {beside}"
+        return Fact("How far off?", f"{about['more_mae_pp']:.2f} points", f"{words} {alone}")
+    alone = ", from the anchors alone" if more else ""
+    return Fact("How far off?", own, f"on average{other}, {how}{alone}. {beside}{with_more(about)}")
 
 
 def made_from(about: dict[str, Any]) -> list[tuple[str, str]]:
