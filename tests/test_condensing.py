@@ -344,6 +344,8 @@ def test_an_update_of_anchors_chosen_by_cost_reads_the_costs(tmp_path):
     assert new.anchors.ids.tolist() == old.anchors.ids.tolist()
     assert new.sources.n_models == 50
     assert new.provenance["cost"] == pytest.approx(old.provenance["cost"])
+    line = disco("condense", "all.csv", "--update", "c", "--out", "e", *quick, cwd=tmp_path, status=2).stderr
+    assert "the anchors of 'old' were chosen by cost, but the items have none; give the 'cost' column" in line
 
 
 def many_sided(n_models: int, n_items: int, seed: int) -> Responses:

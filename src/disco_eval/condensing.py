@@ -162,6 +162,11 @@ def update(
     kept = replace(condensation, anchors=replace(condensation.anchors, positions=at))
     recipe = Recipe.of(kept.provenance, int(kept.provenance.get("n_asked", len(at))))
     recipe = replace(recipe, chosen_by=frozenset(_choosers(condensation)))
+    if recipe.by_cost and responses.items.cost is None:
+        raise ValidationError(
+            f"the anchors of '{condensation.benchmark}' were chosen by cost, but the items have none; give the 'cost' "
+            "column of then (tokens or seconds)"
+        )
     return _make(responses, recipe, kept, condensation.benchmark, _Run(n_folds, curve, relatives, rng, progress))
 
 
@@ -215,8 +220,6 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
             "better 50 or more, with known answers to the whole benchmark"
         )
     check_folds(run.n_folds)
-    if recipe.by_cost and responses.items.cost is None:
-        raise ValidationError("costs are asked for, but the items have none; give a 'cost' column (tokens or seconds)")
     check_kind("bool", **{k: v for k, v in {"curve": run.curve, "relatives": run.relatives}.items() if v is not None})
     responses = _at_hand(responses)
     # children are told apart by their place: other folds change neither anchors nor reserve
