@@ -134,7 +134,7 @@ def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
     elif 0 < len(c.subtask_names) <= MOST_COLUMNS:
         _print_each(estimates)
     elif c.subtask_names:
-        print(f"Estimates of each of {len(c.subtask_names)} subtasks: --out FOLDER for a report, or --json.")
+        print(f"Each of {len(c.subtask_names)} subtasks is estimated too: see the report (--out), or --json.")
     for flag in dict.fromkeys(f for e in estimates for f in e.flags):
         print(f"{flag}: {FLAGS[flag]}.")
     k = max((e.more for e in estimates), default=0)

@@ -303,7 +303,7 @@ def error_fact(about: dict[str, Any], more: int = 0) -> Fact:
     own = f"{about['mae_pp']:.2f} points"
     if about.get("more_mae_pp") is not None and more >= about["n_more"]:
         words = f"on average, {how}, with {about['n_more']} further items."
-        alone = f"From the anchors alone: {own}{other}. {beside}"
+        alone = f"From the anchors alone {own}{other}, against {about['direct_mae_pp']:.2f} of {against}."
         return Fact("How far off?", f"{about['more_mae_pp']:.2f} points", f"{words} {alone}")
     alone = ", from the anchors alone" if more else ""
     return Fact("How far off?", own, f"on average{other}, {how}{alone}. {beside}{with_more(about)}")
