@@ -120,18 +120,22 @@ class TopUp:
         also reaches to what anchors that are not odd would have made of the estimate, since an honest model may be
         ahead by chance: wholly where the lead is just enough, not at all at twice that.
         """
-        ahead, overrules = lead > MOST_AHEAD, further.shape[1] >= anchors.shape[1]
-        score, se = self.predict(anchors, further, (odd | ahead) & overrules)
-        with_anchors, _ = self.predict(anchors, further, odd)
-        by_chance = np.clip(2 - lead / MOST_AHEAD, 0.0, 1.0) * (ahead & overrules)
-        score, apart = np.clip(score, 0.0, 1.0), by_chance * (score - with_anchors)
-        told = Told(score, *(np.hypot(self.quantile(q) * se, apart) for q in (level, LEVEL)))
-        return told if overrules else told.reaching(self.alone(anchors, further, level), doubted(odd, lead))
+        ahead, alone = lead > MOST_AHEAD, self.alone(anchors, further, level)
+        score, se = self.predict(anchors, further, np.zeros(len(anchors), dtype=bool))
+        both = Told(np.clip(score, 0.0, 1.0), *(self.quantile(q) * se for q in (level, LEVEL)))
+        if further.shape[1] < anchors.shape[1]:
+            return both.reaching(alone, doubted(odd, lead))
+        told, by_chance = both.but(odd | ahead, alone), np.clip(2 - lead / MOST_AHEAD, 0.0, 1.0) * (ahead & ~odd)
+        apart = by_chance * (told.score - both.score)
+        return Told(told.score, np.hypot(told.half, apart), np.hypot(told.typical, apart))
 
     def alone(self, anchors: Array, further: Array, level: float) -> Told:
-        """What the further items say, with the anchors for themselves only."""
+        """What the further items say, with the anchors for themselves only, by Student's quantile for so many."""
+        from scipy.stats import t
+
         score, se = self.predict(anchors, further, np.ones(len(anchors), dtype=bool))
-        return Told(np.clip(score, 0.0, 1.0), *(self.quantile(q) * se for q in (level, LEVEL)))
+        halves = (float(t.ppf(0.5 + q / 2, further.shape[1] - 1)) * se for q in (level, LEVEL))
+        return Told(np.clip(score, 0.0, 1.0), *halves)
 
     def mixed(self, first: Told, anchors: Array, further: Array, level: float) -> Told:
         """A first estimate, from the anchors and what sources teach, and the survey of the further items.
