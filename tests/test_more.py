@@ -7,7 +7,6 @@ import pytest
 
 from disco_eval import Items, Models, Responses, condense, load
 from disco_eval.more import judged
-from disco_eval.older import asked_too_much
 from disco_eval.relatives import Relatives
 from disco_eval.select import selector
 from disco_eval.select.reserve import draw_first
@@ -183,7 +182,8 @@ def test_errors_of_folds_that_asked_all_that_was_left_are_not_believed(tmp_path)
     """An early format 14 wrote such: real ones are never of more than half."""
     models = world(100)
     c = condense(models(40, "source"), 50, rng=0, curve=False)
-    assert not asked_too_much(c.validation, c.reserve, 50)
+    assert (c.validation.n_more, c.reserve.is_most(25), c.reserve.is_most(26)) == (25, False, True)
+    assert c.validation.believed(c.reserve) is c.validation
     none = np.zeros(40)
     early = replace(c, validation=replace(c.validation, n_more=50, more_error=none))
     early.save(tmp_path / "c")

@@ -22,6 +22,7 @@ from .relatives import Relatives
 from .resources import workers
 from .responses import Responses
 from .select.anchors import by_id
+from .select.reserve import Reserve
 from .select.shared import keep
 from .splits import fold_groups, telling_answers
 
@@ -49,8 +50,7 @@ FLAGS = {
     "anchors may have leaked into its training data, or it is of a kind that the sources are not (such as one that has "
     "hardly learned)",
     "anchors-differ": "its anchors say a higher score than the further items do, by more than chance explains: "
-    "anchors may have leaked into its training data. With at least as many further items as anchors the estimate rests "
-    "on these, with fewer its interval reaches over what they say",
+    "anchors may have leaked. As many further items as anchors overrule them, fewer widen the interval to hold theirs",
     "few-sources": "the condensation learned from few source models; add more",
     "alike-sources": "the source models are so alike, or of so few families, that they tell little of others; add some",
     "no-gain": "on left-out source models the estimates were no better than the mean over random items, as many or as "
@@ -149,6 +149,10 @@ class CrossValidation:
         """The same with errors of sources left out alone; further items count where both kinds of folds had some."""
         both = replace(self, relatives=relatives)
         return both if np.isfinite(relatives.more_error).all() else both.untaught()
+
+    def believed(self, reserve: Reserve | None) -> CrossValidation:
+        """The same; without errors with further items where folds asked most of what the anchors now leave."""
+        return self.untaught() if reserve is not None and reserve.is_most(self.n_more) else self
 
     def untaught(self) -> CrossValidation:
         """The same without errors with further items, which are then not learned from."""

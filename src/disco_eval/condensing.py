@@ -253,6 +253,7 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
     if alone:
         tell_alone = partial(_tell_fold, run.tell, n_steps, before=len(parts))
         validation = validation.beside(leave_out_alone(responses, recipe, alone, for_alone, tell_alone))
+    validation = validation.believed(reserve)
     subtask_model, weight = fit_subtasks(responses, anchors), responses.items.weight
     return Condensation(
         benchmark=benchmark,

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import CrossValidation
 from .predict.base import need
 from .responses import Items
 from .select.reserve import Reserve
@@ -48,17 +47,6 @@ def as_written_now(about: dict[str, Any], arrays: dict[str, Array], n: int, k: i
         shape = (n, len(names))
         arrays |= {"relatives.subtask_error": np.full(shape, np.nan), "relatives.subtask_left": np.ones(shape)}
     return about
-
-
-def asked_too_much(found: CrossValidation, reserve: Reserve | None, n_anchors: int) -> bool:
-    """Whether folds asked more than half of the items that the anchors leave, as those of an early format 14 did.
-
-    Such errors are of what little was left then, and say nothing of those with fewer further items.
-    """
-    if reserve is None:
-        return False
-    left = reserve.n_items - int((reserve.shares[:n_anchors] > 0).sum())
-    return 2 * found.n_more > left
 
 
 def count_items_left(

@@ -63,6 +63,14 @@ class Reserve:
         shares = self.shares[:n_asked]
         return shares if (shares > 0).sum() == self.n_items else None
 
+    def is_most(self, more: int) -> bool:
+        """Whether so many items are more than half of those that count and are no anchors.
+
+        Errors with that many are of what little is left then, and say nothing of those with fewer further items.
+        """
+        n_anchors = len(self.shares) - len(self)
+        return 2 * more > self.n_items - int((self.shares[:n_anchors] > 0).sum())
+
     def check(self, more: int) -> None:
         """Refuse a number of further items that cannot be given, or is too small to tell anything."""
         check_kind("int", more=more)
