@@ -169,9 +169,7 @@ def _open(where: str) -> zarr.Group:
     else:
         put_back(Path(where))
         if not Path(where).exists():
-            raise FormatError(
-                f"'{where}' does not exist. Make a store with 'disco import FORMAT SOURCE --out {where}'."
-            )
+            raise FormatError(f"'{where}' does not exist. 'disco import FORMAT SOURCE --out STORE' makes a store.")
     try:
         return zarr.open_group(where, mode="r", zarr_format=3)
     except Exception as e:  # zarr raises many kinds for foreign folders; each means the same here

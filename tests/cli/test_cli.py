@@ -241,6 +241,19 @@ def test_info_of_both_kinds(work):
     assert "families" in disco("info", "toy.zarr", cwd=work).stdout
 
 
+def test_info_and_condense_of_several_benchmarks_and_of_all_items(tmp_path):
+    r = population(20, 40)
+    for name, at in (("law", np.arange(25)), ("art", np.arange(25, 40))):
+        write_npz(r.pick(items=at), tmp_path / f"{name}.npz")
+    told = disco("condense", "law.npz", "art.npz", "--anchors", 40, "--out", "c", cwd=tmp_path).stdout
+    assert "2 subtasks are estimated too" in told
+    assert "By number of source models" not in told  # nothing is estimated of a benchmark that is asked in full
+    record = json.loads(disco("info", "c", "--json", cwd=tmp_path).stdout)
+    assert (record["benchmarks"], record["subtasks"]) == (["law", "art"], 2)
+    assert "law, art: each counts the same" in disco("info", "c", cwd=tmp_path).stdout
+    assert "sources-curve" not in (tmp_path / "c" / "report.html").read_text()
+
+
 def test_the_error_with_further_items_is_said_where_it_is_known(work, tmp_path):
     for predict, known in (("auto", True), ("ridge", False)):
         words = ("toy.zarr", "--anchors", 10, "--predict", predict, "--overwrite", "--out", tmp_path / "c")

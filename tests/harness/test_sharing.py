@@ -104,6 +104,7 @@ def test_exports_carry_the_interval_and_say_that_they_are_estimates(saved):
     assert parsed[0].dataset_id == "me/toy"
     index = export("model-index")[0]
     args = {"n_anchors": 12, "low": round(100 * e.low, 2), "high": round(100 * e.high, 2), "level": 80.0}
+    args["flags"] = list(e.flags)
     assert index["results"][0]["metrics"][0]["args"] == args
     assert args["low"] <= index["results"][0]["metrics"][0]["value"] <= args["high"]
     from huggingface_hub.repocard_data import model_index_to_eval_results
@@ -138,6 +139,7 @@ def test_exports_say_what_the_interval_and_the_number_of_items_rest_on():
         assert (f"(20 anchors and {more} further ones)" in spoken) == (more > 0)
         assert (details["details"]["n_anchors"], details["details"]["n_more"]) == ("20", str(more))
         assert (arguments["n_anchors"], arguments.get("n_more", 0)) == (20, more)
+        assert arguments.get("flags", []) == list(flags)
         return details["uncertainty"]["confidence_interval"]["method"]
 
     assert exported(small) == f"{own}, widened where they tell little of the model"

@@ -87,6 +87,12 @@ def test_columns_can_be_called_otherwise(tmp_path):
         read_table(path, {"modle": "llm"})
 
 
+def test_items_asked_for_are_not_to_be_left_out(tmp_path):
+    text = "model,item,score\na,x,1\na,y,1\nb,x,1\nb,z,1\n"
+    with pytest.raises(ValidationError, match=r"'y' is missing .1 of 4 cells.*drops 1 of 2 models\.$"):
+        read_table(csv(tmp_path, text), items=["x", "y"])
+
+
 def test_booleans_are_grades(tmp_path):
     assert read_table(csv(tmp_path, "model,item,score\na,x,true\na,y,false\n")).correct.tolist() == [[1, 0]]
 

@@ -283,7 +283,7 @@ def _print(c: Condensation, out: Path) -> None:
         print("The error with fewer source models was not measured; --curve measures it, reading the answers again.")
     if v.takes_all_for_strangers:
         print("Intervals are those of models without relatives among the sources; --relatives narrows the others.")
-    if len(v.curve) > 1:
+    if len(v.curve) > 1 and v.mae > 0:
         points = ", ".join(f"{100 * mae:.2f} with {n:.0f}" for n, mae, _ in v.curve.tolist())
         gain, clear = v.more_sources()
         more = (

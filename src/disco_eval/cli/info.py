@@ -131,6 +131,7 @@ def _disagreement(r: Responses, kept: Path) -> dict[str, Any]:
 
 
 def _condensation(c: Condensation) -> dict[str, Any]:
+    from ..joining import recorded_of
     from ..report.record import in_points
 
     return {
@@ -138,6 +139,8 @@ def _condensation(c: Condensation) -> dict[str, Any]:
         "benchmark": c.benchmark,
         "n_anchors": len(c.anchors),
         "n_items": c.provenance.get("n_items"),
+        "benchmarks": [name for name in recorded_of(c.provenance.get("responses")) if name],
+        "subtasks": len(c.subtask_names),
         "n_sources": c.sources.n_models,
         "mae_pp": 100 * c.validation.mae,
         "n_more": c.validation.n_more,
@@ -176,9 +179,12 @@ def _condensed_words(record: dict[str, Any]) -> dict[str, str]:
 
     folds, n, direct = record["folds"], record["n_anchors"], record["direct_items"]
     kept = {"none": "models", **KEPT_TOGETHER}[folds["grouped_by"]]
+    several = record["benchmarks"]
     rows = {
         "kind": record["kind"],
         "benchmark": f"{record['benchmark']}, {_show(record['n_items'])} items",
+        **({"benchmarks": f"{', '.join(several)}: each counts the same"} if several else {}),
+        **({"subtasks": f"{record['subtasks']:,}"} if record["subtasks"] and not several else {}),
         "anchors": f"{n:,}, {'half' if record['mixed'] else 'all'} by {_method(record['select'])}"
         + (", half by chance" if record["mixed"] else ""),
         "source models": f"{record['n_sources']:,}",

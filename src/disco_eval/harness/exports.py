@@ -44,7 +44,7 @@ def eval_results(c: Condensation, estimates: Sequence[Estimate], dataset: str, t
 
 
 def model_index(c: Condensation, estimates: Sequence[Estimate], dataset: str, task: str) -> list[dict[str, Any]]:
-    """Entries of the older ``model-index`` of a model card; ``metrics.args`` carries the interval, in percent."""
+    """Entries of the older ``model-index`` of a model card; ``metrics.args`` has interval, in percent, and flags."""
     return [
         {
             "name": e.model,
@@ -63,6 +63,7 @@ def model_index(c: Condensation, estimates: Sequence[Estimate], dataset: str, ta
                                 "low": round(100 * e.low, 2),
                                 "high": round(100 * e.high, 2),
                                 "level": round(100 * e.level, 2),
+                                **({"flags": list(e.flags)} if e.flags else {}),
                             },
                         }
                     ],

@@ -87,7 +87,7 @@ def read_table(
         left = _incomplete(frame, value, leave_out, str(path))
         frame = frame.filter(~pl.col("model" if leave_out == "models" else "item").is_in(left))
     frame = frame.with_columns(_number(frame, value, str(path)))
-    r = _graded(frame, value, str(path)) if value == "score" else _chosen(frame, value, str(path))
+    r = (_graded if value == "score" else _chosen)(frame, value, str(path), items is not None)
     return Responses(r.models, r.items, r.correct, r.probs, {"left_out": {leave_out: left}}) if left else r
 
 
@@ -274,17 +274,17 @@ def _number(frame: pl.DataFrame, name: str, path: str) -> pl.Series:
 # ---- from long to square ---------------------------------------------------------------------------------------
 
 
-def _graded(frame: pl.DataFrame, value: str, path: str) -> Responses:
+def _graded(frame: pl.DataFrame, value: str, path: str, asked: bool) -> Responses:
     models, items = _names(frame, "model"), _names(frame, "item")
     m, i = _codes(frame["model"], models), _codes(frame["item"], items)
     cells = m * len(items) + i
-    _complete(cells, len(models), np.arange(len(items) + 1), lambda k: _cell(models, items, k), path)
+    _complete(cells, len(models), np.arange(len(items) + 1), lambda k: _cell(models, items, k), path, asked)
     grades = np.empty((len(models), len(items)), np.float32)
     grades[m, i] = single(frame[value].to_numpy())
     return Responses.from_correct(_about_models(frame, models), _about_items(frame, items, path), grades)
 
 
-def _chosen(frame: pl.DataFrame, value: str, path: str) -> Responses:
+def _chosen(frame: pl.DataFrame, value: str, path: str, asked: bool) -> Responses:
     if "choice" not in frame.columns:
         raise FormatError(f"'{path}' has {value} but no column 'choice'. {_named('choice')}")
     if "label" not in frame.columns:
@@ -305,7 +305,7 @@ def _chosen(frame: pl.DataFrame, value: str, path: str) -> Responses:
         item = int(np.searchsorted(start, k % width, side="right")) - 1
         return f"{_cell(models, items, k // width * len(items) + item)}, choice {k % width - start[item] + 1}"
 
-    _complete(m * width + start[i] + c, len(models), start, cell, path)
+    _complete(m * width + start[i] + c, len(models), start, cell, path, asked)
     table = np.full((len(models), len(items), int(n_choices.max())), 0.0 if value == "prob" else -np.inf, np.float32)
     table[m, i, c] = single(frame[value].to_numpy())
     about = _about_items(frame, items, path, n_choices=n_choices, label=_labels(frame, items, path))
@@ -341,7 +341,7 @@ def _labels(frame: pl.DataFrame, items: list[str], path: str) -> Array:
     return np.array([found[item][0] for item in items], dtype=np.int64)
 
 
-def _complete(cell: Array, n_models: int, start: Array, name: Any, path: str) -> None:
+def _complete(cell: Array, n_models: int, start: Array, name: Any, path: str, asked: bool) -> None:
     count = np.bincount(cell, minlength=n_models * (width := int(start[-1])))
     twice, missing = np.flatnonzero(count > 1), np.flatnonzero(count == 0)
     if len(twice):
@@ -351,10 +351,10 @@ def _complete(cell: Array, n_models: int, start: Array, name: Any, path: str) ->
         )
     if len(missing):
         models, items = np.unique(missing // width), np.unique(np.searchsorted(start, missing % width, side="right"))
+        leave = "" if asked else f", --leave-out items {len(items)} of {len(start) - 1} items"
         raise ValidationError(
-            f"'{path}': {name(int(missing[0]))} is missing ({len(missing)} of {len(count)} cells). Every model must "
-            f"answer every item; 'disco import table --leave-out models' drops {len(models)} of {n_models} models, "
-            f"--leave-out items {len(items)} of {len(start) - 1} items."
+            f"'{path}': {name(int(missing[0]))} is missing ({len(missing)} of {len(count)} cells). Every model must answer "
+            f"every item; 'disco import table --leave-out models' drops {len(models)} of {n_models} models{leave}."
         )
 
 

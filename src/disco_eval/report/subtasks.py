@@ -84,9 +84,9 @@ def anchors_curve(c: Condensation) -> list[Figure]:
 
 
 def sources_curve(c: Condensation) -> list[Figure]:
-    """What the error was with fewer source models, where that was measured."""
+    """What the error was with fewer source models, where that was measured and is any."""
     curve = c.validation.curve
-    if len(curve) < 2:
+    if len(curve) < 2 or not c.validation.mae:
         return []
     rows: list[tuple[Value, ...]] = [(int(n), round(100 * mae, 4), round(100 * se, 4)) for n, mae, se in curve.tolist()]
     data = Data("sources", ("n_sources", "mae_pp", "se_pp"), rows)
