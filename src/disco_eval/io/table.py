@@ -351,10 +351,10 @@ def _complete(cell: Array, n_models: int, start: Array, name: Any, path: str, as
         )
     if len(missing):
         models, items = np.unique(missing // width), np.unique(np.searchsorted(start, missing % width, side="right"))
-        leave = "" if asked else f", --leave-out items {len(items)} of {len(start) - 1} items"
+        too = "" if asked else f", --leave-out items {len(items)} of {len(start) - 1} items"
         raise ValidationError(
             f"'{path}': {name(int(missing[0]))} is missing ({len(missing)} of {len(count)} cells). All models must "
-            f"answer all items; 'disco import table --leave-out models' drops {len(models)} of {n_models} models{leave}."
+            f"answer all items; 'disco import table --leave-out models' drops {len(models)} of {n_models} models{too}."
         )
 
 
