@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from disco_eval import Items, Models, Responses, condense, load
-from disco_eval.calibration import APART, FLAGS, LEAST_ODD, OF_SOURCES, OUTSIDE, as_dear
+from disco_eval.calibration import APART, LEAST_ODD, OUTSIDE, as_dear
 from disco_eval.condensing import _of_folds
+from disco_eval.flags import FLAGS, OF_SOURCES
 from disco_eval.numerics.likeness import effective_number
 from disco_eval.predict.guard import START
 from disco_eval.recipe import Recipe, assess

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from disco_eval import Items, Responses
-from disco_eval.calibration import FLAGS
+from disco_eval.flags import FLAGS
 from disco_eval.io import write_npz, write_table
 from disco_eval.predict import PREDICTORS
 from disco_eval.select import SELECTORS

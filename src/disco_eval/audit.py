@@ -45,6 +45,7 @@ def validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subtas
         near=between(checked, "near", 1e-3, 1e3),
         cautious=field(checked, "cautious", bool),
         trusts_kin=field(checked, "trusts_kin", bool),
+        reaches=field(checked, "reaches", bool),
         more_error=more[0],
         more_scale=more[1],
         n_more=n_more,

@@ -39,34 +39,6 @@ KEPT_TOGETHER = {"family": "whole families", "base": "whole base models", "answe
 FEW_KINDS = 8.0  # effective number of different source models, below which they are too alike
 FEW_FAMILIES = 4  # named families, or models of none, below which sources say little about another one
 
-FLAGS = {
-    "source-model": "this model is one of the source models: its true score is known, and the estimate has seen it",
-    "outside-range": "its score lies at or beyond the edge of the source models', as that of a model which knows the "
-    "anchors by heart does: the further out, the more the estimate rests on the anchors as a survey of the benchmark, "
-    "with a survey's interval",
-    "lines-disagree": "what source models teach and what the anchors alone say differ more than they should: the model "
-    "is unlike the sources",
-    "odd-answers": "it gets anchors right that no source of its ability would, or that do not go together in any: "
-    "anchors may have leaked into its training data, or it is of a kind that the sources are not (such as one that has "
-    "hardly learned)",
-    "anchors-differ": "its anchors say a higher score than the further items do, by more than chance explains: "
-    "anchors may have leaked. As many further items as anchors overrule them, fewer widen the interval to hold theirs",
-    "few-sources": "the condensation learned from few source models; add more",
-    "alike-sources": "the source models are so alike, or of so few families, that they tell little of others; add some",
-    "no-gain": "on left-out source models the estimates were no better than the mean over random items, as many or as "
-    "dear: add source models, or take more anchors",
-}
-
-
-OF_ESTIMATES = ("outside-range", "lines-disagree")  # nothing where all items are answered: none is estimated
-OF_SOURCES = ("few-sources", "alike-sources", "no-gain")  # not about one model: every estimate carries them
-WEAK = ("few-sources", "no-gain")  # of these, those which say how much the sources teach, not of whom
-
-
-def is_alarmed(flags: Iterable[str]) -> bool:
-    """Whether a model is flagged for what it is itself, or how unlike the sources are: weak ones are no alarm."""
-    return bool(set(flags) - {"source-model", *WEAK})
-
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
@@ -96,6 +68,8 @@ class CrossValidation:
         on, and the anchors tell enough; False in formats 1 to 7.
     cautious : whether intervals count in that the anchors tell too little to see that a model is unlike the sources;
         False in formats 1 to 6.
+    reaches : whether intervals reach to what the survey leaves open beyond the sources' scores; False in formats 1 to
+        14.
     subtask_error : (n_sources, n_subtasks) true minus estimated mean of what the anchors leave of every subtask; NaN
         where they hold all of it.
     subtask_left : (n_sources, n_subtasks) how many items of it that is.
@@ -126,6 +100,7 @@ class CrossValidation:
     near: float = NEAR
     trusts_kin: bool = True
     cautious: bool = True
+    reaches: bool = True
     by_anchors: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
     def __repr__(self) -> str:
@@ -232,6 +207,31 @@ class CrossValidation:
         half = (1 - near) * half + near * outside if found.surveyed else np.maximum(half, near * outside)
         odd = self.unusual(found)["odd-answers"]
         return np.asarray(np.where(odd, np.maximum(half, outside), half))
+
+    def reach(self, found: Assessment, half: Array, level: float) -> tuple[Array, Array]:
+        """How much further than ``half`` (n_models,) intervals go below and above, to hold models beyond the sources.
+
+        Few anchors, or sources that differ by little, pull a model that is better than all of them back among them, and
+        nothing about it looks unusual. Only the survey can tell. So where its one-sided bound lies above the best
+        source's score (below the worst one's), the interval goes up to that bound: any score up there may be the true
+        one. Less where the sources are likely to hold a relative of the model, by how much smaller relatives make the
+        mean square error.
+        """
+        nothing = np.zeros(len(half))
+        if not (self.reaches and found.surveyed):
+            return nothing, nothing
+        score, bound = np.clip(found.score, 0.0, 1.0), normal_width(2 * level - 1) * found.survey_se
+        strange = 1 - self.kin(found) * self.told_by_relatives
+        lowest, highest = found.survey - bound, found.survey + bound
+        below, above = lowest < self.truth.min(), highest > self.truth.max()
+        down, up = np.maximum(score - half - lowest, 0.0), np.maximum(highest - score - half, 0.0)
+        return strange * np.where(below, down, 0.0), strange * np.where(above, up, 0.0)
+
+    @property
+    def told_by_relatives(self) -> float:
+        """By how much the square of the error is smaller where relatives are among the sources, 0 to 1."""
+        alone = self.mae if self.relatives is None else float(np.abs(self.relatives.error).mean())
+        return max(1 - (alone / self.mae) ** 2, 0.0) if self.mae else 0.0
 
     def kin(self, found: Assessment) -> Array:
         """How likely the sources hold a relative of each model, (n_models,); 0 where none of them has any."""

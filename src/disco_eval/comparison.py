@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import FLAGS, OF_ESTIMATES
 from .condensation import Condensation
 from .errors import ValidationError, check_kind, some
+from .flags import FLAGS, OF_ESTIMATES
 from .more import judged
 from .numerics.intervals import normal_width
 from .pairs import calibrate, distances, pairs_of
@@ -53,7 +53,7 @@ class Comparison:
     more : number of items beyond the anchors that it rests on too.
     set_aside : whether it rests on the further items alone, since the anchors may have leaked into either model.
     whole : whether all items are known: the difference is what it is.
-    baseline_flags, candidate_flags : what is unusual about each, keys of `disco_eval.calibration.FLAGS`: a candidate
+    baseline_flags, candidate_flags : what is unusual about each, keys of `disco_eval.flags.FLAGS`: a candidate
         that may have seen the anchors is no better for passing.
     """
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import OF_ESTIMATES, CrossValidation, source_flags
+from .calibration import CrossValidation, source_flags
 from .checks import same_questions
 from .errors import AlignmentError, ValidationError, check_kind, some
 from .estimates import Estimate, SubtaskEstimate, ranked
+from .flags import OF_ESTIMATES
 from .further import Taught, is_soft, is_taught
 from .joining import graded_alike, without_places
 from .more import top_up
@@ -121,15 +122,15 @@ class Condensation:
         self.asked(more)
         part = self.answers(answers)
         found = assess(self.score_model, part)
-        halves = (self.validation.half_widths(found, each) for each in (level, LEVEL))
-        told = Told(np.clip(found.score, 0.0, 1.0), *halves)
+        half, typical = (self.validation.half_widths(found, each) for each in (level, LEVEL))
+        told = Told(np.clip(found.score, 0.0, 1.0), half, typical, *self.validation.reach(found, half, level))
         flags = [(*own, *self.source_flags) for own in self.own_flags(part, found)]
         surveyed = np.zeros(len(flags), dtype=bool)
         if more:
             told, flags, surveyed = top_up(self, part, self.further(answers, more), found, told, level)
         least, most = self.possible(part, answers, more)
         scores = np.clip(told.score, least, most)
-        low, high = np.maximum(scores - told.half, least), np.minimum(scores + told.half, most)
+        low, high = (np.clip(end, least, most) for end in told.ends(scores))
         if self.leaves_nothing(more):
             flags = [tuple(f for f in own if f not in OF_ESTIMATES) for own in flags]
             low = high = scores
@@ -337,7 +338,7 @@ class Condensation:
         )  # than of the sources left out
         worse = worse * (normal_width(level) / normal_width(LEVEL)) ** 2
         widths = left * np.sqrt(error**2 + doubtful * slopes**2 * worse[:, None])
-        widths = np.maximum(widths, told.half[:, None] * only(left, model.total))  # all that the score is missed by
+        widths = np.maximum(widths, told.widest[:, None] * only(left, model.total))  # all that the score is missed by
         low = np.minimum(np.maximum(known, values - widths), values)
         high = np.maximum(np.minimum(known + left, values + widths), values)
         counts = [int((self.asked(more).subtask == name).sum()) for name in self.subtask_names]

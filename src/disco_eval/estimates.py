@@ -51,7 +51,7 @@ class Estimate:
     score : the estimate, in [0, 1].
     low, high : an interval that should hold the true score in a share ``level`` of models like the sources.
     level : that share.
-    flags : what is unusual about this model, as keys of `disco_eval.calibration.FLAGS`, which has the words.
+    flags : what is unusual about this model, as keys of `disco_eval.flags.FLAGS`, which has the words.
     nearest : the source models whose answers on the anchors are most alike, nearest first.
     subtasks : an estimate for every subtask, where the benchmark has several.
     more : number of items beyond the anchors that the estimate rests on.

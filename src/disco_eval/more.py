@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import OUTSIDE, is_alarmed
+from .calibration import OUTSIDE
+from .flags import is_alarmed
 from .predict import Assessment
 from .predict.guard import START, part_of
 from .responses import Responses
@@ -55,9 +56,10 @@ def top_up(
     if taught is None:
         return told, flags, by_survey
     share = c.validation.share_of_folds(more, len(c.anchors))
-    halves = (c.validation.half_widths(found, each, share) for each in (level, LEVEL))
+    half, typical = (c.validation.half_widths(found, each, share) for each in (level, LEVEL))
     doubt = c.validation.unseen(found)
-    told = Told(np.clip(found.score, 0.0, 1.0), *halves).towards(told, doubt)
+    own_words = Told(np.clip(found.score, 0.0, 1.0), half, typical, *c.validation.reach(found, half, level))
+    told = own_words.towards(told, doubt)
     alone = odd | (ahead & overruled) | (made.whole is not None) | ("alike-sources" in c.source_flags)
     if weak:
         told = told.towards(surveyed, part_of(told.typical, surveyed.typical))

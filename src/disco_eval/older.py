@@ -41,6 +41,8 @@ def as_written_now(about: dict[str, Any], arrays: dict[str, Array], n: int, k: i
         arrays |= {f"relatives.more_{name}": unknown for name in ("error", "scale") if "relatives.error" in arrays}
         if isinstance(validation := about.get("validation"), dict):
             about = {**about, "validation": {**validation, "n_more": 0}}
+    if made < 15 and isinstance(validation := about.get("validation"), dict):  # saw no model beyond the sources' scores
+        about = {**about, "validation": {**validation, "reaches": False}}
     names, known = about.get("subtasks"), arrays.get("relatives.subtask_error")
     empty = known is not None and known.shape == (n, 0)  # so an early 13 wrote what it had read from older ones
     if (made < 13 or empty) and "relatives.error" in arrays and isinstance(names, list):  # of their subtasks, nothing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -23,27 +23,43 @@ MOST_AHEAD = 2.33  # standard errors that the anchors may be ahead of the furthe
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """Scores of models, (n_models,), with the half-widths of their intervals at the level asked for and at `LEVEL`."""
+    """Scores of models, (n_models,), with the half-widths of their intervals at the level asked for and at `LEVEL`.
+
+    ``down`` and ``up`` are what the intervals asked for go further below and above (`CrossValidation.reach`).
+    """
 
     score: Array
     half: Array
     typical: Array
+    down: Array | float = 0.0
+    up: Array | float = 0.0
+
+    @property
+    def widest(self) -> Array:
+        """How far the intervals go on their longer side, (n_models,)."""
+        return self.half + np.maximum(self.down, self.up)
+
+    def ends(self, scores: Array) -> tuple[Array, Array]:
+        """The lower and upper ends of the intervals around ``scores`` (n_models,), which may lie outside [0, 1]."""
+        return scores - self.half - self.down, scores + self.half + self.up
 
     def but(self, where: Array, other: Told) -> Told:
         """The same, but as ``other`` has it for the models ``where`` (n_models,) is true."""
-        pairs = ((self.score, other.score), (self.half, other.half), (self.typical, other.typical))
-        return Told(*(np.where(where, theirs, ours) for ours, theirs in pairs))
+        return Told(*(np.where(where, theirs, ours) for ours, theirs in self._beside(other)))
 
     def reaching(self, other: Told, share: Array) -> Told:
         """With intervals that go a share (n_models,) of the way to reaching over those of ``other``."""
         apart = np.abs(self.score - other.score)
         pairs = ((self.half, other.half), (self.typical, other.typical))
-        return Told(self.score, *(own + share * np.maximum(apart + theirs - own, 0.0) for own, theirs in pairs))
+        half, typical = (own + share * np.maximum(apart + theirs - own, 0.0) for own, theirs in pairs)
+        return replace(self, half=half, typical=typical)
 
     def towards(self, other: Told, share: Array) -> Told:
         """Moved to ``other`` by a share (n_models,) of the way."""
-        pairs = ((self.score, other.score), (self.half, other.half), (self.typical, other.typical))
-        return Told(*(ours + share * (theirs - ours) for ours, theirs in pairs))
+        return Told(*(ours + share * (theirs - ours) for ours, theirs in self._beside(other)))
+
+    def _beside(self, other: Told) -> list[tuple[Array | float, Array | float]]:
+        return [(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -254,7 +254,8 @@ def _record(c: Condensation, out: Path) -> dict[str, Any]:
 
 
 def _print(c: Condensation, out: Path) -> None:
-    from ..calibration import FLAGS, KEPT_TOGETHER
+    from ..calibration import KEPT_TOGETHER
+    from ..flags import FLAGS
     from ..report.parts import amount, with_more
     from ..report.record import summary
     from ..sizing import missed_by

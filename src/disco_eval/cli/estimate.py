@@ -104,7 +104,7 @@ def show(c: Condensation, estimates: list[Estimate], level: float, as_json: bool
 
 
 def _print(c: Condensation, estimates: list[Estimate], level: float) -> None:
-    from ..calibration import FLAGS, OF_SOURCES, is_alarmed
+    from ..flags import FLAGS, OF_SOURCES, is_alarmed
     from ..report.record import more_wanted
 
     own = {e.model: [f for f in e.flags if f not in OF_SOURCES] for e in estimates}

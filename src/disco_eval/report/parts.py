@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import __version__
-from ..calibration import FLAGS, KEPT_TOGETHER, OF_SOURCES, CrossValidation
+from ..calibration import KEPT_TOGETHER, CrossValidation
 from ..condensation import Condensation
 from ..estimates import Rank
+from ..flags import FLAGS, OF_SOURCES
 from ..numerics.intervals import symmetric_quantile
 from ..studies.cost import Cost
 from . import charts

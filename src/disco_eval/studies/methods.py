@@ -9,9 +9,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration import is_alarmed
 from ..condensing import condense
 from ..errors import DiscoError, ValidationError, unknown
+from ..flags import is_alarmed
 from ..numerics.clusters import clusters_1d
 from ..predict import PREDICTORS, ScoreModel, predictor
 from ..responses import Responses
