@@ -183,7 +183,7 @@ def test_errors_of_folds_that_asked_all_that_was_left_are_not_believed(tmp_path)
     models = world(100)
     c = condense(models(40, "source"), 50, rng=0, curve=False)
     assert (c.validation.n_more, c.reserve.is_most(25), c.reserve.is_most(26)) == (25, False, True)
-    assert c.validation.believed(c.reserve) is c.validation
+    assert c.validation.believed(c.reserve, c.sources) is c.validation
     none = np.zeros(40)
     early = replace(c, validation=replace(c.validation, n_more=50, more_error=none))
     early.save(tmp_path / "c")

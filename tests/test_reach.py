@@ -79,7 +79,7 @@ def test_it_goes_up_to_what_the_survey_leaves_open_and_only_beyond_all_sources(m
     assert beyond.any()
     assert not beyond.all()
     assert np.array_equal(up > 0, beyond)
-    strange = 1 - v.kin(found) * v.told_by_relatives
+    strange = 1 - v.kin(found) * v.relatives.worth(v.mae)
     assert up[beyond] == pytest.approx((strange * (bound - found.score - half))[beyond], abs=1e-4)
     assert (np.minimum(down, up) == 0).mean() > 0.8  # hardly any may be on either side
     for e, low, high in zip(c.estimate(new), found.score - half - down, found.score + half + up, strict=True):
@@ -97,14 +97,13 @@ def test_relatives_count_by_how_much_smaller_they_make_errors(made):
     c, new = made
     v, found = c.validation, assess(c.score_model, c.answers(new))
     away = replace(v, relatives=None)
-    assert away.told_by_relatives == 0
-    assert v.relatives is None or 0 <= v.told_by_relatives <= 1
+    assert 0 <= v.relatives.worth(v.mae) <= 1
     near = replace(found, nearest=np.zeros_like(found.nearest))
     half, error = v.half_widths(found, 0.9), np.abs(v.truth - v.estimate)
     known = {"error": 0.1 * error, "scale": v.scale, "nearest": np.zeros_like(error)}
     nothing = {"subtask_error": v.subtask_error, "subtask_left": v.subtask_left}
     sure = replace(v, relatives=Relatives(**known, **nothing, more_error=error, more_scale=v.scale))
-    assert sure.told_by_relatives == pytest.approx(0.99)
+    assert sure.relatives.worth(sure.mae) == pytest.approx(0.99)
     assert (sure.reach(near, half, 0.9)[1] <= away.reach(near, half, 0.9)[1]).all()
     assert sure.reach(near, half, 0.9)[1].sum() < 0.2 * away.reach(near, half, 0.9)[1].sum()
 

@@ -114,6 +114,9 @@ def test_which_kinship_folds_keep():
     assert splits.fold_groups(Models(ids, family=ids, base=pairs), 5) == "base"
     assert splits.fold_groups(Models(list("abcdef")), 5) == "none"
     assert splits.fold_groups(Models(list("abcdef"), family=["x"] * 6), 5) == "none"
+    runs = Models([f"m{i}" for i in range(24)], family=["one", "two"] * 12)
+    assert splits.fold_groups(runs, 10) == "family"  # of two runs, each says what to expect of another one
+    assert [len(out) for _, out in splits.folds(runs, 10, 0)] == [12, 12]
 
 
 @pytest.mark.parametrize(

@@ -431,6 +431,35 @@ def test_sources_that_are_alike_leave_every_model_to_the_survey():
         assert e.more == 20
 
 
+def runs(n_runs=4, each=20, n_items=500, seed=0):
+    """Checkpoints of training runs, each with a taste of its own."""
+    rng = np.random.default_rng(seed)
+    taste, hard = rng.normal(0, 0.5, (n_runs, n_items)), rng.normal(0, 1, n_items)
+    of, step = np.repeat(np.arange(n_runs), each), np.tile(np.linspace(-1.5, 1.5, each), n_runs)
+    level = 1 / (1 + np.exp(-step[:, None] - taste[of] + hard))
+    models = Models([f"run{r}/{k}" for r in range(n_runs) for k in range(each)], family=[f"run{r}" for r in of])
+    return Responses.from_correct(models, [f"i{j}" for j in range(n_items)], rng.random(level.shape) < level)
+
+
+def test_sources_of_three_runs_teach_of_further_items_what_folds_without_a_run_measure():
+    """They are `alike-sources`; what is printed with further items is what estimates with them do."""
+    plain, topped, told = [], [], []
+    for seed in range(3):
+        r = runs(seed=seed)
+        new = r.models.family == f"run{seed}"
+        c = condense(r.pick(models=~new), 50, rng=seed, curve=False)
+        assert "alike-sources" in c.source_flags
+        assert (c.validation.grouped_by, c.validation.n_folds, c.validation.n_more) == ("family", 3, 50)
+        answers = r.pick(models=new)
+        first, both, truth = c.estimate(answers), c.estimate(answers, more=50), answers.scores()
+        assert not all(e.surveyed for e in both)
+        plain += [abs(e.score - t) for e, t in zip(first, truth, strict=True)]
+        topped += [abs(e.score - t) for e, t in zip(both, truth, strict=True)]
+        told.append(c.validation.more_mae)
+    assert np.mean(topped) < np.mean(plain)
+    assert np.mean(topped) < 1.25 * np.mean(told)
+
+
 @pytest.mark.parametrize("predict", ["auto", "gpirt"])
 def test_near_the_edge_or_where_none_is_known_the_first_estimate_is_believed_less(predict):
     """As if it erred by a quarter more than it says: the model may be beyond the sources without showing it."""

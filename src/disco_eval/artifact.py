@@ -210,7 +210,7 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
         score_model=restore(
             field(saved, "name", str), field(saved, "config", dict), _named(arrays, "model"), items.ids
         ),
-        validation=checked.believed(reserve),  # an early format 14 asked all that was left
+        validation=checked.believed(reserve, Responses(models, items, correct, probs)),  # old folds asked too much
         provenance=field(about, "provenance", dict),
         reserve=reserve,
         total_weight=_total_weight(about, items),

@@ -125,9 +125,15 @@ class CrossValidation:
         both = replace(self, relatives=relatives)
         return both if np.isfinite(relatives.more_error).all() else both.untaught()
 
-    def believed(self, reserve: Reserve | None) -> CrossValidation:
-        """The same; without errors with further items where folds asked most of what the anchors now leave."""
-        return self.untaught() if reserve is not None and reserve.is_most(self.n_more) else self
+    def believed(self, reserve: Reserve | None, sources: Responses) -> CrossValidation:
+        """The same; without errors with further items where folds asked most of what the anchors now leave.
+
+        Nor where ``sources`` (their answers to the anchors) are alike and no fold left out a kind of its own: what
+        they teach of other models is not known then.
+        """
+        most = reserve is not None and reserve.is_most(self.n_more)
+        alike = self.grouped_by == "none" and "alike-sources" in source_flags(sources, self)
+        return self.untaught() if most or alike else self
 
     def untaught(self) -> CrossValidation:
         """The same without errors with further items, which are then not learned from."""
@@ -221,17 +227,11 @@ class CrossValidation:
         if not (self.reaches and found.surveyed):
             return nothing, nothing
         score, bound = np.clip(found.score, 0.0, 1.0), normal_width(2 * level - 1) * found.survey_se
-        strange = 1 - self.kin(found) * self.told_by_relatives
+        strange = 1 - self.kin(found) * (0.0 if self.relatives is None else self.relatives.worth(self.mae))
         lowest, highest = found.survey - bound, found.survey + bound
         below, above = lowest < self.truth.min(), highest > self.truth.max()
         down, up = np.maximum(score - half - lowest, 0.0), np.maximum(highest - score - half, 0.0)
         return strange * np.where(below, down, 0.0), strange * np.where(above, up, 0.0)
-
-    @property
-    def told_by_relatives(self) -> float:
-        """By how much the square of the error is smaller where relatives are among the sources, 0 to 1."""
-        alone = self.mae if self.relatives is None else float(np.abs(self.relatives.error).mean())
-        return max(1 - (alone / self.mae) ** 2, 0.0) if self.mae else 0.0
 
     def kin(self, found: Assessment) -> Array:
         """How likely the sources hold a relative of each model, (n_models,); 0 where none of them has any."""

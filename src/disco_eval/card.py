@@ -13,6 +13,9 @@ def card(condensation: Condensation, name: str) -> str:
     made = c.provenance.get("created", "an unknown date")
     how = {step: _options(c.provenance.get(step, {})) for step in ("select", "predict")}
     kept = {"none": "single models", **KEPT_TOGETHER}[v.grouped_by]
+    kin = (
+        "" if v.relatives is None else f" On models of which relatives are sources: {100 * v.relatives.mae:.2f} points."
+    )
     more = "" if v.more_mae is None else f" With {v.n_more} further items (`--more`): {100 * v.more_mae:.2f} points."
     rows = "\n".join(
         f"| {100 * level:.0f} % | {100 * v.half_width(level):.1f} points |" for level in (0.5, 0.8, 0.9, 0.95)
@@ -40,7 +43,7 @@ estimates = small.estimate(answers)  # a Responses with at least the anchors
 
 Source models were predicted by condensations made without them ({v.n_folds} folds, {kept} left out together, anchors
 chosen anew each time): mean absolute error **{100 * v.mae:.2f} points** (± {100 * v.mae_se:.2f} with other anchors),
-against {100 * v.direct_mae:.2f} points for the plain mean over {v.against(len(c.anchors))}.{more}
+against {100 * v.direct_mae:.2f} points for the plain mean over {v.against(len(c.anchors))}.{kin}{more}
 
 | share of models | error at most |
 |---|---|

@@ -253,12 +253,13 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
     if alone:
         tell_alone = partial(_tell_fold, run.tell, n_steps, before=len(parts))
         validation = validation.beside(leave_out_alone(responses, recipe, alone, for_alone, tell_alone))
-    validation = validation.believed(reserve)
+    kept = _in_rows(responses.pick(items=anchors.positions).load())
+    validation = validation.believed(reserve, kept)
     subtask_model, weight = fit_subtasks(responses, anchors), responses.items.weight
     return Condensation(
         benchmark=benchmark,
         anchors=anchors,
-        sources=_in_rows(responses.pick(items=anchors.positions).load()),
+        sources=kept,
         source_scores=responses.scores(),
         score_model=score_model,
         validation=validation,

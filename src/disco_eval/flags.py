@@ -17,7 +17,8 @@ FLAGS = {
     "anchors-differ": "its anchors say a higher score than the further items do, by more than chance explains: "
     "anchors may have leaked. As many further items as anchors overrule them, fewer widen the interval to hold theirs",
     "few-sources": "the condensation learned from few source models; add more",
-    "alike-sources": "the source models are so alike, or of so few families, that they tell little of others; add some",
+    "alike-sources": "the source models are so alike, or of so few families, that they tell little of others, whose "
+    "estimates err more; add some",
     "no-gain": "on left-out source models the estimates were no better than the mean over random items, as many or as "
     "dear: add source models, or take more anchors",
 }

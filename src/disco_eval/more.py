@@ -31,7 +31,7 @@ def top_up(
     What source models teach of all items together (`further.Taught`); or, of another score model or a file that
     knows no errors of it, the first estimate and the survey of the further items (`TopUp.told`), of an alarmed
     model the survey. Always the survey where all items are answered, where anchors may have leaked or are ahead of the
-    further items, or the sources are of one kind; where they are weak, the two are weighed by their errors. Anchors
+    further items; where the sources are weak, or alike, the two are weighed by their errors. Anchors
     that may have leaked stand for themselves, once there are as many further items; but where these say no lower a
     score, nothing that leaked has made it higher, and such a model is told as any other. With fewer further items the
     interval reaches over that of these. As far as sources differ by too little for answers to tell that a model is
@@ -60,7 +60,7 @@ def top_up(
     doubt = c.validation.unseen(found)
     own_words = Told(np.clip(found.score, 0.0, 1.0), half, typical, *c.validation.reach(found, half, level))
     told = own_words.towards(told, doubt)
-    alone = odd | (ahead & overruled) | (made.whole is not None) | ("alike-sources" in c.source_flags)
+    alone = odd | (ahead & overruled) | (made.whole is not None)
     if weak:
         told = told.towards(surveyed, part_of(told.typical, surveyed.typical))
     told = told if overruled else told.reaching(made.alone(*grades, level), doubted(odd, lead))

@@ -42,6 +42,15 @@ class Relatives:
     more_error: Array
     more_scale: Array
 
+    @property
+    def mae(self) -> float:
+        """Mean absolute error of the estimates of models whose relatives are among the sources, in [0, 1]."""
+        return float(np.abs(self.error).mean())
+
+    def worth(self, mae: float) -> float:
+        """By how much smaller the square of the error is than without relatives, where that is ``mae``, 0 to 1."""
+        return max(1 - (self.mae / mae) ** 2, 0.0) if mae else 0.0
+
     def quantile(self, level: float, more: bool = False) -> float:
         """The error, in claimed standard errors, that a share ``level`` of these models stays within.
 

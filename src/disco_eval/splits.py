@@ -18,7 +18,8 @@ Array = NDArray[Any]
 
 TELLING = 300  # items, at most, by which copies of a model are told
 LEAST_ALIKE = 0.1  # of the models must err like another, for that to count as kinship
-FEWEST_GROUPS = 5  # of kin, for folds to keep them together; fewer where fewer folds are asked for
+FEWEST_GROUPS = 5  # of kin by answers, for folds to keep them together; fewer where fewer folds are asked for
+FEWEST_NAMED = 2  # families or base models, for the same
 MOST_PARTS = 10  # of the models, of which one may be copies of one model
 LEAST_LEFT = 8  # models to learn from without the largest group, else it is not kept together
 
@@ -188,17 +189,17 @@ def telling_answers(responses: Responses) -> Array:
 def fold_groups(models: Models, n_folds: int, answers: Array | None = None) -> str:
     """Which kinship ``folds(by="auto")`` keeps together: ``"family"``, ``"base"``, ``"answers"`` or ``"none"``.
 
-    The first of family and base that is known for half of the models or more, has `FEWEST_GROUPS` or more (with fewer
-    folds, as many as there are folds; with more folds than groups each group is one), and none that holds more than
-    half of the models or leaves fewer than `LEAST_LEFT`: what is learned without it would say little about what is
-    learned with it. Names that no two models share say nothing. Where neither is, models whose ``answers``
-    (n_models, k) err alike count as kin, if a tenth or more of the models have any.
+    The first of family and base that is known for half of the models or more, has two groups or more (with more folds
+    than groups each group is one), and none that holds more than half of the models or leaves fewer than
+    `LEAST_LEFT`: what is learned without it would say little about what is learned with it. Names that no two models
+    share say nothing. Where neither is, models whose ``answers`` (n_models, k) err alike count as kin, if there are
+    `FEWEST_GROUPS` or more (with fewer folds, as many as there are folds) and a tenth or more of the models have any.
     """
     n, fewest = len(models.ids), min(n_folds, FEWEST_GROUPS)
     for by in ("family", "base"):
         group = _groups(models, by)
         names, sizes = np.unique(group[group != ""], return_counts=True)
-        says = len(names) >= fewest and 2 * sizes.sum() >= n and sizes.max() > 1
+        says = len(names) >= FEWEST_NAMED and 2 * sizes.sum() >= n and sizes.max() > 1
         if says and sizes.max() <= min(n // 2, max(n - LEAST_LEFT, 1)):
             return by
     if answers is None:

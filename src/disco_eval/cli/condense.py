@@ -223,7 +223,7 @@ def _old(folder: Path, fixed: dict[str, object]) -> Condensation:
 
 
 def _record(c: Condensation, out: Path) -> dict[str, Any]:
-    from ..report.record import in_points
+    from ..report.record import in_points, relatives_mae_pp
 
     v = c.validation
     return {
@@ -233,6 +233,7 @@ def _record(c: Condensation, out: Path) -> dict[str, Any]:
         "n_sources": c.sources.n_models,
         "mae_pp": 100 * v.mae,
         "mae_se_pp": 100 * v.mae_se,
+        "relatives_mae_pp": relatives_mae_pp(c),
         "n_more": v.n_more,
         "more_mae_pp": in_points(v.more_mae),
         "direct_mae_pp": 100 * v.direct_mae,
@@ -256,7 +257,7 @@ def _record(c: Condensation, out: Path) -> dict[str, Any]:
 def _print(c: Condensation, out: Path) -> None:
     from ..calibration import KEPT_TOGETHER
     from ..flags import FLAGS
-    from ..report.parts import amount, with_more
+    from ..report.parts import amount, with_more, with_relatives
     from ..report.record import summary
     from ..sizing import missed_by
 
@@ -267,7 +268,7 @@ def _print(c: Condensation, out: Path) -> None:
     print(
         f"Error on {kept} left out: {100 * v.mae:.2f} ± {100 * v.mae_se:.2f} points on average, up to "
         f"{100 * v.half_width(0.9):.1f} for 90 % of models; {v.direct_mae * 100:.2f} on average for "
-        f"{v.against(len(c.anchors))}{drawn}.{with_more(summary(c))}"
+        f"{v.against(len(c.anchors))}{drawn}.{with_relatives(summary(c))}{with_more(summary(c))}"
     )
     if len(v.by_anchors):
         tried = ", ".join(f"{100 * mae:.2f} with {n:.0f}" for n, mae, _ in v.by_anchors.tolist())

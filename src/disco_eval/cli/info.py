@@ -132,7 +132,7 @@ def _disagreement(r: Responses, kept: Path) -> dict[str, Any]:
 
 def _condensation(c: Condensation) -> dict[str, Any]:
     from ..joining import recorded_of
-    from ..report.record import in_points
+    from ..report.record import in_points, relatives_mae_pp
 
     return {
         "kind": "condensation",
@@ -143,6 +143,7 @@ def _condensation(c: Condensation) -> dict[str, Any]:
         "subtasks": len(c.subtask_names),
         "n_sources": c.sources.n_models,
         "mae_pp": 100 * c.validation.mae,
+        "relatives_mae_pp": relatives_mae_pp(c),
         "n_more": c.validation.n_more,
         "more_mae_pp": in_points(c.validation.more_mae),
         "direct_mae_pp": 100 * c.validation.direct_mae,
@@ -193,6 +194,8 @@ def _condensed_words(record: dict[str, Any]) -> dict[str, str]:
         "90 % of them": f"within {record['half_width_90_pp']:.2f} points",
         "random items": f"{record['direct_mae_pp']:.2f} points with {n if direct is None else direct:.0f}",
     }
+    if record["relatives_mae_pp"] is not None:
+        rows["of relatives"] = f"{record['relatives_mae_pp']:.2f} points where sources are kin of the model"
     if record["more_mae_pp"] is not None:
         rows["further items"] = f"{record['more_mae_pp']:.2f} points with {record['n_more']:,} (--more)"
     made = f"{_show(record['created'])} by disco-eval {_show(record['disco_eval'])}, seed {record['seed']}"

@@ -287,6 +287,12 @@ def cost_fact(about: dict[str, Any], more: int = 0) -> Fact:
     return Fact("What does it cost?", f"{asked:,} of {n_items:,} items", words)
 
 
+def with_relatives(about: dict[str, Any]) -> str:
+    """The error on models whose relatives are among the sources, in words; nothing where that was not measured."""
+    error = about.get("relatives_mae_pp")
+    return "" if error is None else f" On models of which relatives are sources: {error:.2f}."
+
+
 def with_more(about: dict[str, Any]) -> str:
     """What further items make of the error, in words; nothing where that was not measured, as in older records."""
     if (error := about.get("more_mae_pp")) is None:
@@ -307,7 +313,9 @@ def error_fact(about: dict[str, Any], more: int = 0) -> Fact:
         alone = f"From the anchors alone {own}{other}, against {about['direct_mae_pp']:.2f} of {against}."
         return Fact("How far off?", f"{about['more_mae_pp']:.2f} points", f"{words} {alone}")
     alone = ", from the anchors alone" if more else ""
-    return Fact("How far off?", own, f"on average{other}, {how}{alone}. {beside}{with_more(about)}")
+    return Fact(
+        "How far off?", own, f"on average{other}, {how}{alone}. {beside}{with_relatives(about)}{with_more(about)}"
+    )
 
 
 def made_from(about: dict[str, Any]) -> list[tuple[str, str]]:

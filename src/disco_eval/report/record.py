@@ -68,6 +68,12 @@ def in_points(share: float | None) -> float | None:
     return None if share is None else 100 * share
 
 
+def relatives_mae_pp(c: Condensation) -> float | None:
+    """Mean absolute error, in points, on sources whose relatives stayed among the sources; None where not measured."""
+    relatives = c.validation.relatives
+    return None if relatives is None else 100 * relatives.mae
+
+
 def summary(c: Condensation) -> dict[str, Any]:
     """What a report says of the condensation that it rests on."""
     v = c.validation
@@ -78,6 +84,7 @@ def summary(c: Condensation) -> dict[str, Any]:
         "n_sources": c.sources.n_models,
         "mae_pp": 100 * v.mae,
         "mae_se_pp": 100 * v.mae_se,
+        "relatives_mae_pp": relatives_mae_pp(c),
         "n_more": v.n_more,
         "more_mae_pp": in_points(v.more_mae),
         "direct_mae_pp": 100 * v.direct_mae,
