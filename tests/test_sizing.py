@@ -1,12 +1,15 @@
 """As many anchors as a wanted error takes."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from disco_eval import Responses, ValidationError, condense, load
+from disco_eval.card import card
 from disco_eval.io import write_npz
+from disco_eval.report.condensed import condensation_page
 from disco_eval.sizing import enough_anchors, missed_by
 from tests.cli.test_cli import disco
 from tests.conftest import population
@@ -61,9 +64,8 @@ def test_an_error_above_what_was_asked_for_is_told():
         missed_by(None, 0.03, 0.001, 50) == missed_by(0.03, 0.03, 0.001, 50) == missed_by(0.03, 0.029, 0.001, 50) == ""
     )
     said = missed_by(0.03, 0.033, 0.004, 100)
-    assert (
-        said == "It is 0.30 points above what was asked for, no more than it varies by chance; --anchors 122 is safer."
-    )
+    assert said.startswith("The error is 0.30 points above what was asked for, no more than it varies by chance; ")
+    assert said.endswith(" --anchors 122 is safer.")
     assert ", more than it varies by chance; --anchors 144 is" in missed_by(0.03, 0.036, 0.004, 100)
 
 
@@ -142,8 +144,21 @@ def test_the_command_says_what_was_tried_and_draws_it(tmp_path):
     assert ("points above what was asked for" in out) == (found["mae_pp"] > 3.005)
     page = (tmp_path / "c" / "report.html").read_text(encoding="utf-8")
     assert "How many anchors does it take?" in page
-    assert f"{found['n_anchors']} were kept to reach 3.00 points" in page
+    assert f"{found['n_anchors']} anchors were kept to reach 3.00 points" in page
     line = disco(*command, "--update", "c", "--out", "e", cwd=tmp_path, status=2).stderr
     assert "leave out --error" in line
     line = disco(*command, "--budget", "9", "--out", "e", cwd=tmp_path, status=2).stderr
     assert "an error and a budget both say how many anchors to keep" in line
+
+
+def test_report_and_card_say_that_the_error_was_missed_and_show_what_was_kept(tmp_path):
+    small = condense(population(60, 600, graded=True), error=0.03, rng=3, curve=False)
+    v, said = small.validation, "points above what was asked for"
+    for asked, missed in ((v.mae + 0.01, False), (v.mae / 1.5, True)):
+        small = replace(small, provenance={**small.provenance, "error_asked": asked})
+        assert (said in card(small, "c")) == missed
+        page = condensation_page(small, "c")
+        assert any(said in line for line in page.warnings) == missed
+        (figure,) = (f for s in page.sections for f in s.figures if f.name == "anchors-curve")
+        assert figure.data.rows[-1] == ("kept", len(small.anchors), 100 * v.mae, 100 * v.mae_se)
+        assert json.dumps({"asked": 100 * asked}) in json.dumps(figure.spec)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .calibration import KEPT_TOGETHER
 from .condensation import Condensation
+from .sizing import missed_by
 
 
 def card(condensation: Condensation, name: str) -> str:
@@ -17,6 +18,8 @@ def card(condensation: Condensation, name: str) -> str:
         "" if v.relatives is None else f" On models of which relatives are sources: {100 * v.relatives.mae:.2f} points."
     )
     more = "" if v.more_mae is None else f" With {v.n_more} further items (`--more`): {100 * v.more_mae:.2f} points."
+    missed = missed_by(c.provenance.get("error_asked"), v.mae, v.mae_se, len(c.anchors))
+    more += f"\n\n**{missed}**" if missed else ""
     rows = "\n".join(
         f"| {100 * level:.0f} % | {100 * v.half_width(level):.1f} points |" for level in (0.5, 0.8, 0.9, 0.95)
     )

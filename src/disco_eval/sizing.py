@@ -56,4 +56,6 @@ def missed_by(asked: float | None, mae: float, se: float, n_anchors: int) -> str
         return ""
     safe = int(np.ceil(n_anchors * (mae / asked) ** 2))  # as if it fell by the square root of their number
     chance = "no more than it varies by chance" if mae - asked <= se else "more than it varies by chance"
-    return f"It is {100 * (mae - asked):.2f} points above what was asked for, {chance}; --anchors {safe} is safer."
+    return (
+        f"The error is {100 * (mae - asked):.2f} points above what was asked for, {chance}; --anchors {safe} is safer."
+    )

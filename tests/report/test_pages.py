@@ -81,6 +81,33 @@ def test_the_command_of_a_report_on_an_update_makes_it_again(tmp_path):
     np.testing.assert_array_equal(first.validation.estimate, second.validation.estimate)
 
 
+@pytest.mark.parametrize("how", [("--budget", "700"), ("--anchors", "12"), ("--error", "6", "--anchors", "30")])
+def test_the_command_of_a_report_names_sources_costs_and_what_was_asked(tmp_path, how):
+    """A table has costs in a column of its own name, and other models than the sources."""
+    r = population(40, 60)
+    cost = np.random.default_rng(0).uniform(1, 90, 60).round()
+    lines = [
+        f"{m},{i},{g},{c:g}"
+        for m, row in zip(r.models.ids, r.grades().tolist(), strict=True)
+        for i, g, c in zip(r.items.ids, row, cost, strict=True)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["model,item,score,tokens", *lines]))
+    (tmp_path / "src.txt").write_text("\n".join(r.models.ids[:30]))
+    given = ("--sources", "src.txt", "--cost", "tokens", *how, "--no-curve")
+    disco("condense", "t.csv", "--out", "first", *given, cwd=tmp_path)
+    first = load(tmp_path / "first")
+    words = shlex.split(condensed.condensation_page(first, "second").command)
+    assert "--select-opt" not in words
+    assert f"{' '.join(how)} " in shlex.join(words)
+    files = {"ANSWERS": "t.csv", "SOURCES": "src.txt"}
+    disco(*(files.get(word, word) for word in words[1:]), cwd=tmp_path)
+    second = load(tmp_path / "second")
+    assert second.sources.models.ids.tolist() == r.models.ids[:30].tolist()
+    assert second.anchors.ids.tolist() == first.anchors.ids.tolist()
+    np.testing.assert_array_equal(second.validation.by_anchors, first.validation.by_anchors)
+    np.testing.assert_array_equal(second.validation.estimate, first.validation.estimate)
+
+
 def test_how_many_times_better_is_said_where_it_means_something(kept):
     c, _ = kept
     v = c.validation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from shlex import quote
@@ -161,6 +162,8 @@ def condense(
                 mixed=mixed,
                 **how,
             )
+    given = {"sources": True if sources else None, "cost": cost, "budget": budget, "error": error, "anchors": n_anchors}
+    made = replace(made, provenance=made.provenance | {"given": {k: v for k, v in given.items() if v is not None}})
     made.save(out, overwrite=overwrite)
     report(out)
     if as_json:

@@ -117,11 +117,20 @@ def subtask_heat(n_subtasks: int) -> Spec:
     return _spec(height, mark={"type": "rect"}, encoding=encoding, usermeta={"matrix": True})
 
 
-def error_over(field: str, title: str) -> Spec:
-    """Error over the number of source models or anchors, with its standard error."""
+def error_over(field: str, title: str, *, kept: bool = False, asked: float | None = None) -> Spec:
+    """Error over the number of source models or anchors, with its standard error.
+
+    With ``kept``, rows say ``what`` they are: "tried", or what was "kept". ``asked`` is the error that was asked for.
+    """
     x = {**_quantity(field, title), "scale": {"zero": False}}
     y = {**_quantity("mae_pp", "mean error (points)"), "scale": {"zero": True}}
     tip = [{"field": field, "title": title}, {"field": "mae_pp", "title": "mean error", "format": ".2f"}]
+    own = {"condition": {"test": "datum.what === 'kept'", "value": WARN}, "value": MAIN} if kept else {"value": MAIN}
+    goal: list[Spec] = [] if asked is None else [{
+        "data": {"values": [{"asked": asked}]},
+        "mark": {"type": "rule", "color": SOFT, "strokeDash": [6, 4], "strokeWidth": 1.5},
+        "encoding": {"x": None, "y": {**y, "field": "asked"}},
+    }]  # fmt: skip
     return _spec(
         300,
         transform=[
@@ -130,10 +139,16 @@ def error_over(field: str, title: str) -> Spec:
         ],
         encoding={"x": x},
         layer=[
-            {"mark": {"type": "rule", "color": MAIN}, "encoding": {"y": {**y, "field": "from"}, "y2": {"field": "to"}}},
+            *goal,
+            {"mark": "rule", "encoding": {"y": {**y, "field": "from"}, "y2": {"field": "to"}, "color": own}},
             {
-                "mark": {"type": "line", "color": MAIN, "point": {"size": 60, "filled": True}},
-                "encoding": {"y": y, "tooltip": tip},
+                "transform": [{"filter": "datum.what !== 'kept'"}],
+                "mark": {"type": "line", "color": MAIN},
+                "encoding": {"y": y},
+            },
+            {
+                "mark": {"type": "point", "size": 60, "filled": True, "opacity": 1},
+                "encoding": {"y": y, "color": own, "tooltip": tip},
             },
         ],
     )

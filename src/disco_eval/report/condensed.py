@@ -12,6 +12,7 @@ import numpy as np
 from ..artifact import load
 from ..condensation import Condensation
 from ..responses import Responses
+from ..sizing import missed_by
 from ..store import open_responses
 from ..studies.predictions import Predictions, read_predictions
 from . import parts, record, subtasks
@@ -47,11 +48,17 @@ def condensation_page(c: Condensation, name: str) -> Page:
             parts.anchors(c),
             *filter(None, [parts.cost(about)]),
         ],
-        parts.flag_words([Estimated("", 0, 0, 0, flags=c.source_flags)]),
+        [*_missed(c), *parts.flag_words([Estimated("", 0, 0, 0, flags=c.source_flags)])],
         parts.made_from(about),
         _condense_command(c, name),
         MADE_BY,
     )
+
+
+def _missed(c: Condensation) -> list[str]:
+    """What to say where the error is larger than was asked for."""
+    v = c.validation
+    return list(filter(None, [missed_by(c.provenance.get("error_asked"), v.mae, v.mae_se, len(c.anchors))]))
 
 
 def _trust(c: Condensation) -> Section:
@@ -86,28 +93,34 @@ def _left_out(found: list[Estimated]) -> Data:
 
 
 def _condense_command(c: Condensation, name: str) -> str:
-    """The command that makes it again; ANSWERS and FORMER stand for files that it cannot know."""
+    """The command that makes it again; ANSWERS, SOURCES and FORMER stand for files that it cannot know."""
     p = c.provenance
-    words = ["disco", "condense", "ANSWERS", "--out", name]
-    if p.get("anchors_of"):
-        words += ["--update", "FORMER"]
-    else:
-        words += [
-            "--name",
-            c.benchmark,
-            "--anchors",
-            str(p.get("n_asked", len(c.anchors))),
-            *(["--mixed"] if p.get("mixed") else []),
-        ]
-        for step in ("select", "predict"):
-            chosen = dict(p.get(step) or {})
-            words += [f"--{step}", str(chosen.pop("name", "auto"))]
-            for k, value in chosen.items():
-                words += [f"--{step}-opt", f"{k}={_option(value)}"]
+    given = p.get("given") or {}  # Python and old versions note none
+    words = ["disco", "condense", "ANSWERS", "--out", name, *(["--sources", "SOURCES"] if given.get("sources") else [])]
+    words += ["--cost", given["cost"]] if given.get("cost") else []
+    words += ["--update", "FORMER"] if p.get("anchors_of") else _methods(c, given)
     words += ["--folds", str(p["n_folds"])] if "n_folds" in p else []
     words += [f"--{'' if p[how] else 'no-'}{how}" for how in ("curve", "relatives") if how in p]
     seed = ["--seed", str(p["seed"])] if p.get("seed") is not None else []
     return shlex.join([*words, *seed])
+
+
+def _methods(c: Condensation, given: dict[str, Any]) -> list[str]:
+    """Options that say how many anchors to choose, how, and how to predict; those ``given`` as they were."""
+    p = c.provenance
+    asked = {k: given[k] for k in ("budget", "error") if k in given}
+    n_anchors = given.get("anchors") if asked else p.get("n_asked", len(c.anchors))
+    asked |= {"anchors": n_anchors} if n_anchors is not None else {}
+    words = ["--name", c.benchmark, *(w for k, v in asked.items() for w in (f"--{k}", f"{v:.12g}"))]
+    words += ["--mixed"] if p.get("mixed") else []
+    meant = {"cost_power": 0.5, "budget": given.get("budget")} if given.keys() & {"cost", "budget"} else {}
+    for step in ("select", "predict"):
+        chosen = dict(p.get(step) or {})
+        words += [f"--{step}", str(chosen.pop("name", "auto"))]
+        for k, value in chosen.items():
+            if k not in meant or meant[k] != value:
+                words += [f"--{step}-opt", f"{k}={_option(value)}"]
+    return words
 
 
 def _option(value: Any) -> str:

@@ -73,13 +73,17 @@ def anchors_curve(c: Condensation) -> list[Figure]:
     tried = c.validation.by_anchors
     if not len(tried):
         return []
-    rows: list[tuple[Value, ...]] = [(int(n), round(100 * mae, 4), round(100 * se, 4)) for n, mae, se in tried.tolist()]
-    data = Data("by-anchors", ("n_anchors", "mae_pp", "se_pp"), rows)
+    kept = (len(c.anchors), c.validation.mae, c.validation.mae_se)
+    rows: list[tuple[Value, ...]] = [
+        (what, int(n), 100 * mae, 100 * se) for what, points in (("tried", tried.tolist()), ("kept", [kept]))
+        for n, mae, se in points
+    ]  # fmt: skip
+    data = Data("by-anchors", ("what", "n_anchors", "mae_pp", "se_pp"), rows)
     asked = c.provenance.get("error_asked")
-    wanted = f" to reach {100 * asked:.2f} points" if isinstance(asked, float) else ""
-    note = f"{len(c.anchors):,} were kept{wanted}; their own error was measured anew."
-    alt = f"Line of the error over the number of anchors, {len(rows)} points."
-    chart = charts.error_over("n_anchors", "anchors")
+    wanted = f" to reach {100 * asked:.2f} points, the dashed line" if isinstance(asked, float) else ""
+    note = f"Orange: {len(c.anchors):,} anchors were kept{wanted}; their own error was measured anew."
+    alt = f"Line of the error over the number of anchors, {len(rows)} points, the last of them what was kept."
+    chart = charts.error_over("n_anchors", "anchors", kept=True, asked=100 * asked if asked else None)
     return [Figure("anchors-curve", "How many anchors does it take?", alt, chart, data, note)]
 
 
