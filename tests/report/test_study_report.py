@@ -9,7 +9,7 @@ from disco_eval import ValidationError, study
 from disco_eval.report import figures
 from disco_eval.report.figures import write_figures
 from disco_eval.report.methods import errors_table
-from disco_eval.report.tables import labels, latex, markdown, tables, write_tables
+from disco_eval.report.tables import cells, labels, latex, markdown, tables, write_tables
 from disco_eval.studies import PRESETS, Pair, Predictions, from_table, preset
 from tests.conftest import population
 
@@ -190,3 +190,15 @@ def test_methods_that_cannot_be_told_from_the_best_are_named():
         ("iid", 9, "same"): "like it", ("iid", 9, "worse"): "", ("iid", 20, "worse"): "best", ("iid", 20, "other"): "",
         ("top10", 9, "worse"): "best", ("one", 9, "best"): "best", ("one", 9, "worse"): "not known",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("off", [0.0333504, 0.03335000000000001])
+def test_a_study_rounds_once(tmp_path, off):
+    """Rounded to 3.335 first, it would end as 3.33 beside the 3.34 of table and CSV."""
+    table = pl.DataFrame({"method": ["a"] * 4, "run": 0, "n_anchors": 9, "model": list("mnop"), "truth": 0.0})
+    predictions = from_table(table.with_columns(estimate=pl.lit(off)))
+    mae = predictions.summary()["mae_pp"][0]
+    assert f"{mae:.2f}" != f"{round(mae, 4):.2f}"
+    shown = errors_table(predictions)
+    at = shown.head().index(("mean error", True))
+    assert shown.body()[0][at][0] == f"{mae:.2f}" == cells(tables(predictions)[0], "")[0][2]

@@ -87,7 +87,7 @@ def _per_subtask(c: Condensation) -> list[int]:
 
 def _left_out(found: list[Estimated]) -> Data:
     rows: list[tuple[Value, ...]] = [
-        (e.model, parts.short(e.truth), parts.short(e.estimate), parts.short(e.error)) for e in found
+        (e.model, parts.exact(e.truth), parts.exact(e.estimate), parts.exact(e.error)) for e in found
     ]
     return Data("left-out-sources", ("model", "truth", "estimate", "error"), rows)
 
@@ -108,7 +108,7 @@ def _condense_command(c: Condensation, name: str) -> str:
 def _methods(c: Condensation, given: dict[str, Any]) -> list[str]:
     """Options that say how many anchors to choose, how, and how to predict; those ``given`` as they were."""
     p = c.provenance
-    asked = {k: given[k] for k in ("budget", "error") if k in given}
+    asked: dict[str, Any] = {k: given[k] for k in ("budget", "error") if k in given}
     n_anchors = given.get("anchors") if asked else p.get("n_asked", len(c.anchors))
     asked |= {"anchors": n_anchors} if n_anchors is not None else {}
     words = ["--name", c.benchmark, *(w for k, v in asked.items() for w in (f"--{k}", f"{v:.12g}"))]

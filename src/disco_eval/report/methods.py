@@ -108,7 +108,7 @@ def _how_sure(predictions: Predictions, best: pl.DataFrame) -> Fact:
 
 
 def _best_table(best: pl.DataFrame) -> Table:
-    rows: list[tuple[Value, ...]] = [tuple(parts.short(v) for v in row) for row in best.rows()]
+    rows: list[tuple[Value, ...]] = [tuple(parts.exact(v) for v in row) for row in best.rows()]
     return Table("Smallest error of each benchmark and split", Data("best", _SUMMARY, rows), hide=_alike(best))
 
 
@@ -117,7 +117,7 @@ def errors_table(predictions: Predictions) -> Table:
     summary = predictions.summary().select(_SUMMARY)
     beside = _beside_best(predictions.table, summary)
     rows: list[tuple[Value, ...]] = [
-        (*(parts.short(v) for v in row), words) for row, words in zip(summary.rows(), beside, strict=True)
+        (*(parts.exact(v) for v in row), words) for row, words in zip(summary.rows(), beside, strict=True)
     ]
     note = ["Mean error: mean absolute error in points. Rank correlation: Spearman's.", _BESIDE]
     spread = spread_words(predictions)
@@ -199,7 +199,7 @@ def curve_figures(one: Predictions, name: str) -> list[Figure]:
     shown = _best(summary, CURVES)
     part = summary.filter(pl.col("method").is_in(shown)).sort("n_anchors")
     columns = ("method", "n_anchors", "mae_pp", "mae_sd", "spearman", "spearman_sd")
-    data = Data(f"curves-{name}", columns, [tuple(parts.short(v) for v in row) for row in part.select(columns).rows()])
+    data = Data(f"curves-{name}", columns, [tuple(parts.exact(v) for v in row) for row in part.select(columns).rows()])
     counts = sorted(part["n_anchors"].unique().to_list())
     total = summary["method"].n_unique()
     note = (
@@ -252,4 +252,4 @@ def _coverage(table: pl.DataFrame) -> Data | None:
     inside = ((pl.col("low") <= pl.col("truth")) & (pl.col("truth") <= pl.col("high"))).mean()
     width = (pl.col("high") - pl.col("low")).mean()
     found = known.group_by(keys, maintain_order=True).agg((100 * inside).alias("covered"), (100 * width).alias("width"))
-    return Data("coverage", tuple(found.columns), [tuple(parts.short(v) for v in row) for row in found.rows()])
+    return Data("coverage", tuple(found.columns), [tuple(parts.exact(v) for v in row) for row in found.rows()])

@@ -96,7 +96,7 @@ def _watch(path: Path, about: dict[str, Any]) -> Page:
         raise DiscoError(f"'{path / CHECKPOINTS}' holds no checkpoints yet")
     made, level, more = about["condensation"], about["level"], about.get("more", 0)
     rows: list[tuple[Value, ...]] = [
-        (p.checkpoint, p.step, *(round(100 * v, 4) for v in (p.score, p.low, p.high)), p.flags, round(p.seconds, 1))
+        (p.checkpoint, p.step, *(100 * v for v in (p.score, p.low, p.high)), p.flags, round(p.seconds, 1))
         for p in points
     ]
     data = Data("checkpoints", ("checkpoint", "step", "estimate", "low", "high", "flags", "seconds"), rows)
@@ -199,7 +199,7 @@ def comparison_page(about: dict[str, Any]) -> Page:
     points = {k: 100 * found[k] for k in ("difference", "low", "high")}
     margin = None if found["margin"] is None else 100 * found["margin"]
     names = ("baseline", "candidate", "difference", "low_pp", "high_pp")
-    data = Data("comparison", names, [(found["baseline"], found["candidate"], *(round(v, 4) for v in points.values()))])
+    data = Data("comparison", names, [(found["baseline"], found["candidate"], *points.values())])
     span = f"{points['low']:+.2f} to {points['high']:+.2f}"
     alt = f"The difference is {points['difference']:+.2f} points, its interval {span}."
     figure = Figure("difference", "The difference and its interval", alt, charts.difference(margin), data,

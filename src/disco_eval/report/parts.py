@@ -77,7 +77,7 @@ def estimates(found: Sequence[Estimated], level: float, name: str = "estimates")
         values = {"model": e.model, "truth": e.truth, "estimate": e.estimate, "low": e.low, "high": e.high}
         values |= {} if e.rank is None else {"rank": e.rank.at, "best_rank": e.rank.best, "worst_rank": e.rank.worst}
         values |= {"error": e.error, "flags": ", ".join(e.own_flags), "nearest": ", ".join(e.nearest)}
-        rows.append(tuple(short(values[c]) for c in columns))
+        rows.append(tuple(exact(values[c]) for c in columns))
     data = Data(name, tuple(columns), rows)
     note = f"Dot: the estimate. Band: the {100 * level:g} % interval."
     note += " Stroke: the true score." if with_truth else ""
@@ -341,11 +341,15 @@ def count_of(n: Any) -> str:
     return f"{n:,}" if isinstance(n, int) else "an unknown number of"
 
 
+def exact(value: Value) -> Value:
+    """What is no number is not there; the others are whole, since what is rounded twice may end up elsewhere."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def short(value: Value) -> Value:
-    """Four decimals of a percentage are more than anyone can know; what is no number is not there."""
-    if not isinstance(value, float):
-        return value
-    return round(value, 4) if math.isfinite(value) else None
+    """The same in four decimals, for the many points of a figure."""
+    value = exact(value)
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def amount(cost: float) -> str:

@@ -31,7 +31,7 @@ def estimated(models: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> list[Se
 
 def _one(model: str, found: list[dict[str, Any]]) -> Figure:
     rows: list[tuple[Value, ...]] = [
-        (s["name"], *(round(100 * s[k], 4) for k in ("score", "low", "high")), s["n_anchors"])
+        (s["name"], *(100 * s[k] for k in ("score", "low", "high")), s["n_anchors"])
         for s in sorted(found, key=lambda s: -s["score"])
     ]
     data = Data("subtask-estimates", ("subtask", "estimate", "low", "high", "n_anchors"), rows)
@@ -59,7 +59,7 @@ def errors(names: Sequence[str], mae: Array, counts: Sequence[int], whom: str) -
         return []
     mae = 100 * mae
     order = np.argsort(-mae, kind="stable")
-    rows: list[tuple[Value, ...]] = [(names[k], round(float(mae[k]), 4), counts[k]) for k in order]
+    rows: list[tuple[Value, ...]] = [(names[k], float(mae[k]), counts[k]) for k in order]
     data = Data("subtask-errors", ("subtask", "mae_pp", "n_anchors"), rows)
     alt = f"Bar chart of the mean error in {len(names)} subtasks, of {whom}."
     spec = charts.bars("subtask", "mae_pp", "mean error (points)")
@@ -92,7 +92,7 @@ def sources_curve(c: Condensation) -> list[Figure]:
     curve = c.validation.curve
     if len(curve) < 2 or not c.validation.mae:
         return []
-    rows: list[tuple[Value, ...]] = [(int(n), round(100 * mae, 4), round(100 * se, 4)) for n, mae, se in curve.tolist()]
+    rows: list[tuple[Value, ...]] = [(int(n), 100 * mae, 100 * se) for n, mae, se in curve.tolist()]
     data = Data("sources", ("n_sources", "mae_pp", "se_pp"), rows)
     gain, clear = c.validation.more_sources()
     more = (
