@@ -5,10 +5,11 @@ import pty
 import re
 import subprocess
 
+import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from disco_eval import Models, Responses
+from disco_eval import Items, Models, Responses, condense
 from disco_eval.cli.common import print_table
 from disco_eval.io import write_npz
 from tests.cli.test_cli import DISCO, disco
@@ -96,3 +97,27 @@ def test_in_a_pipe_a_row_is_a_line(work):
     plain = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
     done = subprocess.run([DISCO, "estimate", "c", "long.npz"], capture_output=True, text=True, cwd=work, env=plain)
     assert [line for line in done.stdout.splitlines() if name in line and " to " in line]
+
+
+@pytest.mark.parametrize(("columns", "shown"), [(60, "none"), (80, "scores"), (100, "scores"), (160, "intervals")])
+def test_subtasks_never_push_the_models_names_out(tmp_path, columns, shown):
+    r = population(40, 60)
+    subtask = np.array(["ocr", "charts", "spatial", "maths", "general", "hallucination"])[np.arange(60) % 6]
+    names = [f"an-organisation/model-{k}-that-has-a-name-of-some-length" for k in range(40)]
+    r = Responses(Models(names), Items(r.items.ids, subtask=subtask), r.correct)
+    c = condense(r, 20, curve=False, relatives=False, rng=0)
+    c.save(tmp_path / "c")
+    write_npz(r.pick(models=[0, 1]), tmp_path / "two.npz")
+    text = ESCAPE.sub("", at_terminal("estimate", "c", "two.npz", cwd=tmp_path, COLUMNS=str(columns)))
+    rows = [line.rstrip() for line in text.replace("\r", "").splitlines() if line.startswith(" ")]
+    assert all(cell_len(line) <= columns for line in rows)
+    assert "…" not in text
+    table = text.partition("By subtask")[2]
+    assert [name in re.sub(r"[ \r\n]|\d+\.\d.*", "", table) for name in names[:2]] == [shown != "none"] * 2
+    e = c.estimate(r.pick(models=[0]))[0].subtasks[0]
+    assert (f"{100 * e.score:.1f}" in table) == (shown != "none")
+    assert (f"{100 * e.score:.1f} ({100 * e.low:.0f} to {100 * e.high:.0f})" in table) == (shown == "intervals")
+    assert ("Intervals of subtasks take more columns: see the report (--out), or --json." in text) == (
+        shown == "scores"
+    )
+    assert ("Each of 6 subtasks is estimated too" in text) == (shown == "none")

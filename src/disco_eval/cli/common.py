@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..studies import Predictions
 
 NO_TERMINAL = 1000  # columns
+LEAST_NAME = 16  # columns of a table's first, where names are longer; narrower, a line could not be told
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")]
@@ -221,14 +222,30 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: 
     from rich.table import Table
     from rich.text import Text
 
-    wide = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else NO_TERMINAL
-    console = Console(width=wide)
+    console = Console(width=_width())
     console.print(Text(f"\n{title}", style="bold"), soft_wrap=True)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))
     for k, name in enumerate(columns):
         words = k == 0 or name == "flags"  # may take several lines: cut off, models could not be told apart
         justify: Literal["left", "right"] = "left" if k < left else "right"
-        table.add_column(name, justify=justify, overflow="fold" if words else "ellipsis", no_wrap=not words)
+        least = min(LEAST_NAME, max(len(name), *(len(row[0]) for row in rows))) if k == 0 and rows else None
+        table.add_column(
+            name, justify=justify, overflow="fold" if words else "ellipsis", no_wrap=not words, min_width=least
+        )
     for row in rows:
         table.add_row(*map(Text, row))  # names are shown as they are, never read as markup
     console.print(table)
+
+
+def _width() -> int | None:
+    """Columns of a table at most; None for those of the terminal."""
+    return None if sys.stdout.isatty() or os.environ.get("COLUMNS") else NO_TERMINAL
+
+
+def fits(columns: list[str], rows: list[list[str]]) -> bool:
+    """Whether `print_table` has room for all columns but the first, and enough of that for names to be told apart."""
+    from rich.cells import cell_len
+    from rich.console import Console
+
+    first, *others = (max(map(cell_len, cells)) for cells in zip(columns, *rows, strict=True))
+    return min(first, LEAST_NAME) + sum(3 + width for width in others) + 2 <= Console(width=_width()).width

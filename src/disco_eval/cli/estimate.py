@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Json, Level, More, keep_new, open_parts, print_json, print_table, read_names, say
+from .common import Json, Level, More, fits, keep_new, open_parts, print_json, print_table, read_names, say
 
 MOST_COLUMNS = 6  # subtasks, up to which a table of several models has a column for each
 
@@ -166,11 +166,18 @@ def _of_survey(estimates: list[Estimate]) -> str:
 def _print_each(estimates: list[Estimate]) -> None:
     """Several models' estimates of a few subtasks, or of benchmarks that were condensed together."""
     columns = ["model", *(s.name for s in estimates[0].subtasks)]
-    rows = [
+    whole = [
         [e.model, *(f"{100 * s.score:.1f} ({100 * s.low:.0f} to {100 * s.high:.0f})" for s in e.subtasks)]
         for e in estimates
     ]
-    print_table("By subtask", columns, rows)
+    scores = [[e.model, *(f"{100 * s.score:.1f}" for s in e.subtasks)] for e in estimates]
+    if fits(columns, whole):
+        print_table("By subtask", columns, whole)
+    elif fits(columns, scores):
+        print_table("By subtask", columns, scores)
+        print("Intervals of subtasks take more columns: see the report (--out), or --json.")
+    else:
+        print(f"Each of {len(columns) - 1} subtasks is estimated too: see the report (--out), or --json.")
 
 
 def _print_subtasks(e: Estimate) -> None:
