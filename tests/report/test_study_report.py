@@ -6,9 +6,9 @@ import pytest
 from matplotlib.text import Text
 
 from disco_eval import ValidationError, study
-from disco_eval.report import figures
+from disco_eval.report import charts, figures
 from disco_eval.report.figures import write_figures
-from disco_eval.report.methods import errors_table
+from disco_eval.report.methods import errors_table, study_page
 from disco_eval.report.tables import cells, labels, latex, markdown, tables, write_tables
 from disco_eval.studies import PRESETS, Pair, Predictions, from_table, preset
 from tests.conftest import population
@@ -169,14 +169,15 @@ def test_tables_say_what_their_spread_is(studied, tmp_path):
 def test_methods_that_cannot_be_told_from_the_best_are_named():
     """Errors in points: always 1, as much by models, as much by runs, the same as the first, twice as much.
 
-    On another split one is alone, with more anchors another is the best, and one run tells nothing.
+    On another split one is alone, with more anchors another is the best, one run tells nothing and two tell little.
     """
-    models, runs = np.arange(40), np.arange(4)[:, None]
+    models, runs = np.arange(40), np.arange(6)[:, None]
     none = 0 * (runs + models)
     off = {"best": 1 + none, "same": 1 + none, "worse": 2 + none}
     off |= {"models": 1.1 + 0.5 * (-1) ** (models + none), "runs": 1.1 + 0.3 * (-1) ** (runs + none)}
-    scenes = [("iid", 9, off, 4), ("iid", 20, {"worse": off["worse"], "other": off["models"] + 2}, 4)]
-    scenes += [("top10", 9, {"worse": off["worse"]}, 4), ("one", 9, {k: off[k] for k in ("best", "worse")}, 1)]
+    scenes = [("iid", 9, off, 6), ("iid", 20, {"worse": off["worse"], "other": off["models"] + 2}, 6)]
+    scenes += [("top10", 9, {"worse": off["worse"]}, 6), ("one", 9, {k: off[k] for k in ("best", "worse")}, 1)]
+    scenes += [("two", 9, {k: off[k] for k in ("best", "runs", "worse")}, 2)]
     rows = [
         {"benchmark": "b", "method": method, "split": split, "run": run, "n_anchors": n, "model": f"m{k}",
          "truth": 0.5 + k / 1000, "estimate": 0.5 + k / 1000 + float(errors[run, k]) / 100 * (-1) ** (k + run)}
@@ -189,6 +190,7 @@ def test_methods_that_cannot_be_told_from_the_best_are_named():
         ("iid", 9, "best"): "best", ("iid", 9, "models"): "like it", ("iid", 9, "runs"): "like it",
         ("iid", 9, "same"): "like it", ("iid", 9, "worse"): "", ("iid", 20, "worse"): "best", ("iid", 20, "other"): "",
         ("top10", 9, "worse"): "best", ("one", 9, "best"): "best", ("one", 9, "worse"): "not known",
+        ("two", 9, "best"): "best", ("two", 9, "runs"): "not told apart (2 runs)", ("two", 9, "worse"): "",
     }  # fmt: skip
 
 
@@ -202,3 +204,35 @@ def test_a_study_rounds_once(tmp_path, off):
     shown = errors_table(predictions)
     at = shown.head().index(("mean error", True))
     assert shown.body()[0][at][0] == f"{mae:.2f}" == cells(tables(predictions)[0], "")[0][2]
+
+
+def test_a_method_looks_the_same_in_all_figures_of_a_page():
+    """On the second split the order of errors is the other way round; ten methods, so that not all are in a chart."""
+    rows = [
+        {"method": f"m{k}", "split": split, "run": 0, "n_anchors": n, "model": f"t{i}", "truth": i / 10,
+         "estimate": i / 10 + sign * (k - 4.5) / 1000 + 0.01}
+        for split, sign in (("iid", 1), ("top10", -1)) for k in range(10) for n in (5, 20) for i in range(5)
+    ]  # fmt: skip
+    lines, points, orders = {}, {}, []
+    for figure in (f for s in study_page(from_table(pl.DataFrame(rows)), "x").sections for f in s.figures):
+        drawn = figure.spec["layer"][-1]["encoding"]
+        if "scatter" in figure.name:
+            points.setdefault(figure.title.split(",")[0], set()).add(drawn["color"]["value"])
+        else:
+            colour, shape = figure.spec["encoding"]["color"], drawn["shape"]
+            assert colour["scale"]["domain"] == shape["scale"]["domain"] == colour["sort"]
+            looks = list(zip(colour["scale"]["range"], shape["scale"]["range"], strict=True))
+            assert len(set(looks)) == len(looks) == 8
+            orders.append(colour["sort"])
+            for method, look in zip(colour["sort"], looks, strict=True):
+                lines.setdefault(method, set()).add(look)
+    assert orders[0] != orders[-1]
+    assert all(len(found) == 1 for found in lines.values())
+    assert all(found == {look[0] for look in lines[method]} for method, found in points.items())
+
+
+def test_bars_of_rank_agreement_end_at_one_and_those_of_errors_at_nothing():
+    for value, end, kept in (("spearman", "to", "min(1, "), ("mae_pp", "from", "max(0, ")):
+        spec = charts.curves(value, "sd", "x", {"a": 0}, [5, 10])
+        (made,) = (t["calculate"] for t in spec["transform"] if t["as"] == end)
+        assert made.startswith(kept)

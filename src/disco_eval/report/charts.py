@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Spec = dict[str, Any]
@@ -56,20 +56,22 @@ def forest(name: str = "model", *, with_truth: bool, flagged: bool) -> Spec:
     return _spec({"step": 20}, encoding={"y": y, "tooltip": tip}, layer=layers)
 
 
-def against(limits: tuple[float, float], *, intervals: bool, flagged: bool, height: int = 340) -> Spec:
+def against(
+    limits: tuple[float, float], *, intervals: bool, flagged: bool, height: int = 340, colour: str = MAIN
+) -> Spec:
     """True scores across, estimates up; on the line both are equal."""
     tip = _tip([("model", None), ("truth", ".1f"), *_INTERVAL[: 3 if intervals else 1], ("error", "+.1f")], flagged)
     x = _score("truth", "true score (%)", domain=limits)
-    colour = _flag_colour(flagged)
+    by_flag = _flag_colour(flagged, colour)
     layers = [_diagonal(limits)]
     if intervals:
         layers.append({
             "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.4},
-            "encoding": {"x": x, "y": _score("low", "estimate (%)", domain=limits), "y2": {"field": "high"}, **colour},
+            "encoding": {"x": x, "y": _score("low", "estimate (%)", domain=limits), "y2": {"field": "high"}, **by_flag},
         })  # fmt: skip
     layers.append({
         "mark": {"type": "point", "filled": True, "size": 64, "opacity": 0.9},
-        "encoding": {"x": x, "y": _score("estimate", "estimate (%)", domain=limits), "tooltip": tip, **colour},
+        "encoding": {"x": x, "y": _score("estimate", "estimate (%)", domain=limits), "tooltip": tip, **by_flag},
     })  # fmt: skip
     return _spec(height, layer=layers)
 
@@ -202,18 +204,23 @@ def coverage() -> Spec:
     )
 
 
-def curves(value: str, spread: str | None, title: str, methods: Sequence[str], counts: Sequence[int]) -> Spec:
-    """A number over numbers of anchors, a line for each method with its standard deviation, where that is known."""
-    by = {
-        "color": {"field": "method", "type": "nominal", "sort": list(methods), "title": None},
-        "shape": {
-            "field": "method",
-            "type": "nominal",
-            "sort": list(methods),
-            "title": None,
-            "scale": {"range": list(SHAPES)},
-        },
+def colour_of(k: int) -> str:
+    """The colour of a page's method number ``k``; after eight they come again, with other shapes."""
+    return f"var(--c{k % len(SHAPES)})"
+
+
+def curves(value: str, spread: str | None, title: str, methods: Mapping[str, int], counts: Sequence[int]) -> Spec:
+    """A number over numbers of anchors, a line for each method with its standard deviation, where that is known.
+
+    ``methods`` are names in the order of the legend, with what number each has on the page, see `colour_of`.
+    """
+    names, n = list(methods), len(SHAPES)
+    field = {"field": "method", "type": "nominal", "sort": names, "title": None}
+    looks = {
+        "color": [colour_of(k) for k in methods.values()],
+        "shape": [SHAPES[(k + k // n) % n] for k in methods.values()],
     }
+    by = {what: {**field, "scale": {"domain": names, "range": own}} for what, own in looks.items()}
     x = {
         **_quantity("n_anchors", "anchors"),
         "scale": {"type": "log", "nice": False, "padding": 12},
@@ -221,11 +228,15 @@ def curves(value: str, spread: str | None, title: str, methods: Sequence[str], c
     }
     known = [] if spread is None else [spread]
     tip = _tip([("method", None), ("n_anchors", None), (value, ".3f"), *((s, ".3f") for s in known)], False)
-    y = {**_quantity(value, title), "scale": {"zero": value == "mae_pp"}}
+    error = value == "mae_pp"
+    y = {**_quantity(value, title), "scale": {"zero": True} if error else {"zero": False, "domainMax": 1}}
+    ends = {  # no error lies below 0, no correlation above 1
+        "from": "max(0, datum.{0} - datum.{1})" if error else "datum.{0} - datum.{1}",
+        "to": "datum.{0} + datum.{1}" if error else "min(1, datum.{0} + datum.{1})",
+    }
     return _spec(
         340,
-        transform=[{"calculate": f"datum.{value} {sign} datum.{s}", "as": end}
-                   for s in known for sign, end in (("-", "from"), ("+", "to"))],
+        transform=[{"calculate": of.format(value, s), "as": end} for s in known for end, of in ends.items()],
         encoding={"x": x, "color": by["color"]},
         layer=[
             *({
@@ -333,15 +344,10 @@ def _diagonal(limits: tuple[float, float]) -> Spec:
     }
 
 
-def _flag_colour(flagged: bool) -> Spec:
+def _flag_colour(flagged: bool, usual: str = MAIN) -> Spec:
     if not flagged:
-        return {"color": {"value": MAIN}}
-    return {
-        "color": {
-            "condition": {"test": "datum.flags !== ''", "value": WARN},
-            "value": MAIN,
-        }
-    }
+        return {"color": {"value": usual}}
+    return {"color": {"condition": {"test": "datum.flags !== ''", "value": WARN}, "value": usual}}
 
 
 def _quantity(field: str, title: str) -> Spec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ from .tables import same_words, slug, span, spread_words
 CURVES = 8  # lines that can be told apart
 SCATTERS = 6
 UNKNOWN = "not known"  # whether a method differs from the best
+TELLING = 5  # runs from which on a difference that is not seen is likely small
 INLINE = 3  # benchmarks and splits whose best methods are named at the top
+_SCENE = ["benchmark", "split"]
 _SUMMARY = (
     "benchmark",
     "split",
@@ -40,8 +42,10 @@ def study_page(predictions: Predictions, name: str, *, command: str = "", create
     best = _best_of_each(predictions.summary())
     shown = [errors_table(predictions)] if len(best) == 1 else [_best_table(best), errors_table(predictions)]
     sections = [Section("errors", "Errors of all methods", (), (), shown)]
-    for (benchmark, split), part in table.group_by(["benchmark", "split"], maintain_order=True):
-        sections += _scene(Predictions(part), str(benchmark), str(split))
+    scenes = {key: Predictions(part) for key, part in table.group_by(_SCENE, maintain_order=True)}
+    number = _numbers(list(scenes.values()))
+    for (benchmark, split), one in scenes.items():
+        sections += _scene(one, str(benchmark), str(split), number)
     covered = _coverage(table)
     if covered:
         sections.append(
@@ -131,7 +135,8 @@ def errors_table(predictions: Predictions) -> Table:
 
 _BESIDE = (
     "Beside the best of as many anchors on the same benchmark and split: like it where errors differ by no more than "
-    "other anchors, draws and targets would make of it one time in twenty; one run does not tell."
+    "other anchors, draws and targets would make of it one time in twenty. One run does not tell, and of fewer than "
+    f"{TELLING} large differences are not told apart: take {TELLING} or more."
 )
 
 
@@ -170,7 +175,9 @@ def _told_apart(by_run: NDArray[Any], by_model: NDArray[Any]) -> str:
     if len(by_run) < 2:
         return UNKNOWN
     error = np.sqrt(sum(float(v.var(ddof=1)) / len(v) for v in (by_run, by_model) if len(v) > 1))
-    return "like it" if by_run.mean() <= t.ppf(0.975, len(by_run) - 1) * error else ""
+    if by_run.mean() > t.ppf(0.975, len(by_run) - 1) * error:
+        return ""
+    return "like it" if len(by_run) >= TELLING else f"not told apart ({len(by_run)} runs)"
 
 
 def _alike(summary: pl.DataFrame) -> tuple[str, ...]:
@@ -179,12 +186,18 @@ def _alike(summary: pl.DataFrame) -> tuple[str, ...]:
     return (*same, *(c for c in ("mae_sd", "spearman_sd") if summary[c].null_count() == len(summary)))
 
 
-def _scene(one: Predictions, benchmark: str, split: str) -> Iterator[Section]:
+def _numbers(scenes: Sequence[Predictions]) -> dict[str, int]:
+    """The methods that any figure shows, numbered, so that each looks the same in all of them."""
+    shown = [m for one in scenes for m in (*_best(one.summary(), CURVES), *_shown_first(one))]
+    return {method: k for k, method in enumerate(dict.fromkeys(shown))}
+
+
+def _scene(one: Predictions, benchmark: str, split: str, number: Mapping[str, int]) -> Iterator[Section]:
     name = slug("-".join(w for w in (benchmark, split) if w) or "study").replace(".", "_")
     where = "".join(f", {w}" for w in (benchmark, f"split {split}" if split else "") if w)
     if one.table["n_anchors"].n_unique() > 1:
-        yield Section(f"curves-{name}", f"Error over anchors{where}", (), curve_figures(one, name))
-    yield Section(f"truth-{name}", f"True against estimated{where}", _one_of(one), list(_scatters(one, name)))
+        yield Section(f"curves-{name}", f"Error over anchors{where}", (), curve_figures(one, name, number))
+    yield Section(f"truth-{name}", f"True against estimated{where}", _one_of(one), list(_scatters(one, name, number)))
 
 
 def _one_of(one: Predictions) -> tuple[str, ...]:
@@ -193,7 +206,7 @@ def _one_of(one: Predictions) -> tuple[str, ...]:
     return (f"The first of {runs} runs: the errors in the table are means over all of them.",) if runs > 1 else ()
 
 
-def curve_figures(one: Predictions, name: str) -> list[Figure]:
+def curve_figures(one: Predictions, name: str, number: Mapping[str, int]) -> list[Figure]:
     """Error and rank agreement over numbers of anchors, of the methods with the smallest error."""
     summary = one.summary()
     shown = _best(summary, CURVES)
@@ -213,15 +226,19 @@ def curve_figures(one: Predictions, name: str) -> list[Figure]:
         ("mae_pp", "mae_sd", "Error", "mean absolute error (points)"),
         ("spearman", "spearman_sd", "Rank agreement", "Spearman's rank correlation"),
     ):
-        spec = charts.curves(value, spread if known else None, what, shown, counts)
+        spec = charts.curves(value, spread if known else None, what, {m: number[m] for m in shown}, counts)
         alt = f"Lines of {what} over numbers of anchors for {len(shown)} methods."
         made.append(Figure(f"{value}-{name}", title, alt, spec, data, note))
     return made
 
 
-def _scatters(one: Predictions, name: str) -> Iterator[Figure]:
-    first = first_run(one)
-    shown = _best(Predictions(first).summary(), SCATTERS)
+def _shown_first(one: Predictions) -> list[str]:
+    """The methods whose first run is drawn."""
+    return _best(Predictions(first_run(one)).summary(), SCATTERS)
+
+
+def _scatters(one: Predictions, name: str, number: Mapping[str, int]) -> Iterator[Figure]:
+    first, shown = first_run(one), _shown_first(one)
     groups = {
         method: [
             Estimated(r["model"], 100 * r["estimate"], 0, 0, 100 * r["truth"])
@@ -233,7 +250,8 @@ def _scatters(one: Predictions, name: str) -> Iterator[Figure]:
     for k, (method, found) in enumerate(groups.items()):
         n = first.filter(pl.col("method") == method)["n_anchors"][0]
         title = f"{method}, {n} anchors"
-        yield parts.truth_figure(f"truth-{name}-{k}", title, found, limits, intervals=False, height=300)
+        colour = charts.colour_of(number[method])
+        yield parts.truth_figure(f"truth-{name}-{k}", title, found, limits, intervals=False, height=300, colour=colour)
 
 
 def _best(summary: pl.DataFrame, most: int) -> list[str]:

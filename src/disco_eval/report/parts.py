@@ -124,6 +124,7 @@ def truth_figure(
     *,
     intervals: bool,
     height: int = 340,
+    colour: str = charts.MAIN,
 ) -> Figure:
     """True against estimated scores."""
     rows: list[tuple[Value, ...]] = [
@@ -133,7 +134,7 @@ def truth_figure(
     data = Data(name, ("model", "truth", "estimate", "low", "high", "error", "flags"), rows)
     title = f"{title}: {np.mean([abs(e.error or 0.0) for e in found]):.2f} points off"
     flagged = any(e.own_flags for e in found)
-    spec = charts.against(limits, intervals=intervals, flagged=flagged, height=height)
+    spec = charts.against(limits, intervals=intervals, flagged=flagged, height=height, colour=colour)
     return Figure(
         f"{name}-scatter", title, f"{title}: true scores across, estimates up, {len(found)} models.", spec, data
     )
