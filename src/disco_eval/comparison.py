@@ -100,7 +100,8 @@ class Comparison:
             return "All items were asked: the difference is what it is."
         if self.set_aside:
             return f"Of {self.more} further items alone: the anchors may have leaked, and were set aside."
-        pairs = f"Calibrated on {self.n_pairs} pairs of source models at distance {self.pair_distance:.2f}"
+        apart = f"{self.pair_distance:.2f} (0: equal answers)"
+        pairs = f"Calibrated on {self.n_pairs} pairs of source models at distance {apart}"
         more = f" With {self.more} further items." if self.more else ""
         return f"{pairs}; these two are at {self.distance:.2f}.{more}"
 

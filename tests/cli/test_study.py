@@ -125,6 +125,11 @@ def test_the_papers_cost():
     assert round(100 * paper[1]["saved_share"], 1) == 99.3
 
 
+def test_a_cost_that_was_typed_has_no_spread(tmp_path):
+    out = disco("cost", "--full", 8.53, "--anchors", 0.07, "--offline", 3284, cwd=tmp_path).stdout
+    assert out.startswith("full evaluation 8.53 units, on the anchors 0.07\n")
+
+
 def test_the_cost_of_a_study(work):
     out = disco("cost", "--study", "s", cwd=work).stdout
     assert "pds+knn" in out

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from disco_eval import DiscoError, FormatError, Responses, condense, load, study
+from disco_eval import DiscoError, FormatError, Models, Responses, condense, load, study
 from disco_eval.io import write_npz
 from disco_eval.report import condensed, page, pages, parts, record
 from disco_eval.studies.predictions import from_table
@@ -143,6 +143,28 @@ def test_further_items_are_part_of_the_cost(kept):
         assert cost(pages.comparison_page({**about, "comparison": compared})) == f"{20 + more} of 80 items"
 
 
+def test_a_comparison_says_its_verdict_first_and_what_both_models_are_by_themselves(kept, tmp_path):
+    c, r = kept
+    c.save(tmp_path / "c")
+    r.pick(models=[30, 31]).save(tmp_path / "two.zarr")
+    names = r.models.ids[30:32].tolist()
+    pair = ("two.zarr", "two.zarr", "--baseline-model", names[0], "--candidate-model", names[1], "--level", 0.8)
+    for margin, more, status, tone in ((99, 0, 0, "good"), (0.01, 0, 4, "open"), (0.01, 20, 4, "open")):
+        how = (*pair, "--margin", margin, "--more", more, "--out", "pair")
+        disco("compare", "c", *how, cwd=tmp_path, status=status)
+        about = record.read(tmp_path / "pair")
+        made = pages.comparison_page(about)
+        assert (made.facts[0].question, made.facts[0].tone) == ("Verdict", tone)
+        assert "(0: equal answers); these two are at" in made.facts[2].words
+        (table,) = made.sections[0].tables
+        estimates = c.estimate(r.pick(models=[30, 31]), 0.8, more=more)
+        assert [row[:2] for row in table.data.rows] == [(names[0], "baseline"), (names[1], "candidate")]
+        for row, e in zip(table.data.rows, estimates, strict=True):
+            assert row[2:] == pytest.approx((100 * e.score, 100 * e.low, 100 * e.high))
+    old = {k: v for k, v in about.items() if k != "estimates"}  # as former versions kept
+    assert pages.comparison_page(old).sections[0].tables == []
+
+
 def test_the_command_makes_it_again(tmp_path):
     write_npz(population(30, 40), tmp_path / "answers.npz")
     how = ("--anchors", 9, "--select", "jsd", "--select-opt", "committee_size=20", "--select-opt", "stratify=true")
@@ -163,7 +185,7 @@ def test_what_is_drawn_is_what_was_found(kept, tmp_path):
     c, _ = kept
     file = page.write_page(condensed.condensation_page(c, "toy-20"), tmp_path / "r.html")
     data = content(file)["data"]
-    left_out = {row[0]: row[1:] for row in data["left-out-sources"]["rows"]}
+    left_out = {row[0]: row[2:] for row in data["left-out-sources"]["rows"]}
     for m, truth, estimate in zip(c.sources.models.ids, c.validation.truth, c.validation.estimate, strict=True):
         assert left_out[m] == pytest.approx([100 * truth, 100 * estimate, 100 * (estimate - truth)], abs=1e-4)
     anchors = data["anchors"]
@@ -185,7 +207,7 @@ def test_subtasks_are_shown_with_their_errors(kept, tmp_path):
     shown = {row[0]: row[1:] for row in data["subtask-errors"]["rows"]}
     for k, name in enumerate(c.subtask_names):
         assert shown[name][0] == pytest.approx(100 * c.subtask_mae[k], abs=1e-3)
-        assert shown[name][1] == (c.items.subtask == name).sum()
+        assert shown[name][1:] == [(c.items.subtask == name).sum()]
     for n_models in (1, 3):
         estimates = c.estimate(r.pick(models=np.arange(30, 30 + n_models)))
         about = {"condensation": record.summary(c), "command": "", **record.estimates_record(c, estimates, 0.9)}
@@ -195,6 +217,41 @@ def test_subtasks_are_shown_with_their_errors(kept, tmp_path):
         assert {row[0]: row[column] for row in data["rows"]} == {
             s.name: pytest.approx(100 * s.score, abs=1e-2) for s in best.subtasks
         }
+        if n_models > 1:
+            (section,) = (s for s in pages.estimates_page(about).sections if s.name == "subtask-scores")
+            assert section.figures[0].spec["encoding"]["x"]["field"] == "column"  # models by name
+            first = [(best.model, s.name, 100 * s.score, 100 * s.low, 100 * s.high, s.n_anchors) for s in best.subtasks]
+            assert section.tables[0].data.rows[: len(first)] == first
+            assert len(section.tables[0].data.rows) == n_models * len(first)
+
+
+def test_left_out_sources_stand_by_their_errors_with_their_families(kept):
+    c, r = kept
+    (table,) = (t for s in condensed.condensation_page(c, "x").sections for t in s.tables if "left-out" in t.title)
+    errors = [abs(row[-1]) for row in table.data.rows]
+    assert errors == sorted(errors, reverse=True)
+    family = dict(zip(r.models.ids.tolist(), r.models.family.tolist(), strict=True))
+    assert all(row[1] == family[row[0]] for row in table.data.rows)
+    unknown = replace(c.sources, models=Models(c.sources.models.ids))
+    (table,) = (
+        t
+        for s in condensed.condensation_page(replace(c, sources=unknown), "x").sections
+        for t in s.tables
+        if "left-out" in t.title
+    )
+    assert table.data.columns == ("model", "truth", "estimate", "error")
+
+
+def test_items_of_a_subtask_are_shown_only_where_they_are_counted(tmp_path):
+    """Where they count for more or less, what is known is what they are worth."""
+    r = population(40, 80)
+    for weight, columns in ((np.ones(80), ("n_anchors", "n_items")), (np.arange(80) + 1.0, ("n_anchors",))):
+        given = Responses(r.models, r.items.having(weight=weight), r.correct, r.probs)
+        made = condensed.condensation_page(condense(given, 20, curve=False, relatives=False, rng=0), "x")
+        (table,) = (t for s in made.sections for t in s.tables if t.data.name == "subtask-errors")
+        assert table.data.columns == ("subtask", "mae_pp", *columns)
+        for row in table.data.rows if "n_items" in columns else []:
+            assert row[-1] == (r.items.subtask == row[0]).sum()
 
 
 def test_coverage_is_calibrated_on_other_folds(kept):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -55,21 +55,25 @@ def compare(
     from ..comparison import VERDICTS
     from ..comparison import compare as make
     from ..errors import ValidationError
-    from ..report.record import summary
+    from ..report.record import estimate_record, summary
 
     if margin is not None and not 0 < margin < 100:
         raise ValidationError(f"--margin is a drop in points, above 0 and below 100; got {margin:g}")
     c = load(condensation)
-    found = make(
-        c,
+    pair = (
         _answers(c, [baseline, *(baseline_also or [])], "baseline", baseline_model, more),
         _answers(c, [candidate, *(candidate_also or [])], "candidate", candidate_model, more),
+    )
+    found = make(
+        c,
+        *pair,
         level=level,
         margin=None if margin is None else margin / 100,
         more=more,
     )
     if out is not None:
-        words = {"warnings": found.warnings, "basis": found.basis, "needed": found.needed}
+        words: dict[str, Any] = {"warnings": found.warnings, "basis": found.basis, "needed": found.needed}
+        words |= {"estimates": [estimate_record(c.estimate(one, level, more=more)[0]) for one in pair]}
         keep_new(out, "comparison", condensation=summary(c), comparison=asdict(found), **words)
         say(f"Report: {out / 'report.html'}")
     if as_json:

@@ -76,10 +76,11 @@ def _record(unit: str, c: object) -> dict[str, object]:
 
 def _lines(unit: str, c: object) -> list[str]:
     r = _record(unit, c)
+    spread = {name: f" ± {r[name]:.3g}" if r[name] else "" for name in ("full_sd", "anchors_sd")}  # one has none
     share = 100 * float(str(r["saved_share"]))
     lines = [
-        f"full evaluation {r['full']:.6g} ± {r['full_sd']:.3g} {unit}, "
-        f"on the anchors {r['anchors']:.6g} ± {r['anchors_sd']:.3g}",
+        f"full evaluation {r['full']:.6g}{spread['full_sd']} {unit}, "
+        f"on the anchors {r['anchors']:.6g}{spread['anchors_sd']}",
         f"saved per model: {r['saved']:.6g} {unit}, {share:.1f} %; done once: {r['offline']:.6g} {unit}",
     ]
     even = r["break_even"]

@@ -95,11 +95,15 @@ def heat(n_models: int) -> Spec:
     )
 
 
-def subtask_heat(n_subtasks: int) -> Spec:
-    """Scores of models (across) in subtasks (down)."""
+def subtask_heat(n_subtasks: int, *, named: bool) -> Spec:
+    """Scores of models (across) in subtasks (down); models are ``named`` where they are few."""
+    across: Spec = {"field": "place", "type": "ordinal", "axis": {**_BARE, "title": "models, best to worst →"}}
+    if named:
+        axis = {"ticks": False, "domain": False, "grid": False, "labelAngle": -90, "labelLimit": 120, "title": None}
+        across = {"field": "column", "type": "nominal", "sort": None, "axis": axis}
     names = {"column": "model", "name": "subtask", "value": "estimate %", "number": "anchors"}
     encoding = {
-        "x": {"field": "place", "type": "ordinal", "axis": {**_BARE, "title": "models, best to worst →"}},
+        "x": across,
         "y": {
             "field": "name",
             "type": "nominal",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..artifact import load
+from ..axes import Models
 from ..condensation import Condensation
 from ..responses import Responses
 from ..sizing import missed_by
@@ -70,7 +71,7 @@ def _trust(c: Condensation) -> Section:
     words = [f"Every source model was estimated by a condensation made without it ({v.n_folds} folds)."]
     limits = parts.limits_of(found)
     scatter = parts.truth_figure("left-out", "Source models, each left out", found, limits, intervals=False)
-    table = Table("Every left-out source", _left_out(found))
+    table = Table("Every left-out source, the largest error first", _left_out(found, c.sources.models))
     return Section(
         "error",
         "What error to expect",
@@ -80,16 +81,24 @@ def _trust(c: Condensation) -> Section:
     )
 
 
-def _per_subtask(c: Condensation) -> list[int]:
-    """How many anchors are of each subtask."""
-    return [int((c.items.subtask == name).sum()) for name in c.subtask_names]
+def _per_subtask(c: Condensation) -> dict[str, list[int]]:
+    """How many anchors are of each subtask, and how many items, where these are known."""
+    counts = {"n_anchors": [int((c.items.subtask == name).sum()) for name in c.subtask_names]}
+    size = c.subtask_model.size if c.subtask_model is not None else np.zeros(0)
+    if np.isclose(size.sum(), c.provenance.get("n_items", -1)):  # else they are what the items are worth, not a number
+        counts["n_items"] = size.round().astype(int).tolist()
+    return counts
 
 
-def _left_out(found: list[Estimated]) -> Data:
+def _left_out(found: list[Estimated], sources: Models) -> Data:
+    """What every source was and was estimated at, the furthest off on top; with families where they are known."""
+    known = sources.family is not None
+    family = dict(zip(sources.ids.tolist(), sources.family.tolist(), strict=True)) if sources.family is not None else {}
     rows: list[tuple[Value, ...]] = [
-        (e.model, parts.exact(e.truth), parts.exact(e.estimate), parts.exact(e.error)) for e in found
+        (e.model, *([str(family[e.model])] if known else []), *map(parts.exact, (e.truth, e.estimate, e.error)))
+        for e in sorted(found, key=lambda e: -abs(e.error or 0.0))
     ]
-    return Data("left-out-sources", ("model", "truth", "estimate", "error"), rows)
+    return Data("left-out-sources", ("model", *(["family"] if known else []), "truth", "estimate", "error"), rows)
 
 
 def _condense_command(c: Condensation, name: str) -> str:

@@ -123,6 +123,7 @@ class Fact:
     question: str
     figure: str
     words: str
+    tone: str = ""  # "good", "bad" or "open", of a verdict
 
 
 @dataclass(frozen=True)

@@ -191,6 +191,23 @@ _VERDICTS = {
     "fails": "The candidate fails: the whole interval lies below the margin.",
     "undecided": "Undecided: the interval holds the margin.",
 }
+_TONES = {"passes": "good", "fails": "bad", "undecided": "open"}
+
+
+def _each(about: dict[str, Any]) -> list[Table]:
+    """Both models' own estimates, where they were kept: older records lack them."""
+    if not (own := about.get("estimates")):
+        return []
+    rows: list[tuple[Value, ...]] = [
+        (e["model"], side, *(100 * e[k] for k in ("score", "low", "high")))
+        for side, e in zip(("baseline", "candidate"), own, strict=True)
+    ]
+    note = f"Each estimated by itself, with its {100 * about['comparison']['level']:g} % interval."
+    if not about["comparison"].get("whole"):
+        note += " The difference above is surer than theirs: errors that both share cancel in it."
+    return [
+        Table("Both models by themselves", Data("models", ("model", "side", "estimate", "low", "high"), rows), note)
+    ]
 
 
 def comparison_page(about: dict[str, Any]) -> Page:
@@ -209,18 +226,18 @@ def comparison_page(about: dict[str, Any]) -> Page:
     more = f" {needed[0].upper()}{needed[1:]}." if needed else ""
     lead = _VERDICTS[verdict] + more if verdict else "The difference of their scores on the whole benchmark."
     sure = f"interval. {about.get('basis', '')}".strip()
+    allowed = "" if margin is None else f"at a margin of {margin:g} {'point' if margin == 1 else 'points'}."
     facts = [
+        *([Fact("Verdict", str(verdict), allowed, _TONES[verdict])] if verdict else []),
         Fact("What is the difference?", moved, f"{found['candidate']} minus the baseline."),
         Fact("How sure?", span, f"is the {100 * found['level']:g} % {sure}"),
-        *([Fact("Verdict", str(verdict), f"at a margin of {margin:g} {'point' if margin == 1 else 'points'}.")]
-          if verdict else []),
         parts.cost_fact(made, found.get("more", 0)),
     ]  # fmt: skip
     return Page(
         f"{found['candidate']} against {found['baseline']} on {made['benchmark']}",
         lead,
         facts,
-        [Section("difference", "Difference", (), [figure], [Table("The comparison", data)])],
+        [Section("difference", "Difference", (), [figure], _each(about))],
         about.get("warnings", []),
         parts.made_from(made),
         about["command"],

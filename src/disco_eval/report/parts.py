@@ -243,7 +243,7 @@ def coverage(found: Sequence[tuple[float, float]], whom: str, n_models: int) -> 
              "below it, intervals are too narrow."]  # fmt: skip
     figure = Figure("coverage-curve", "Truth inside the interval", "Line of observed against nominal coverage.",
                     charts.coverage(), data)  # fmt: skip
-    return Section("coverage", "Can the intervals be trusted?", words, [figure], [Table("Coverage", data)])
+    return Section("coverage", "Can the intervals be trusted?", words, [figure])
 
 
 def cost(about: dict[str, Any]) -> Section | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ from . import charts
 from .page import Data, Figure, Section, Table, Value
 
 Array = NDArray[Any]
+
+MOST_NAMED = 40  # models, up to which there is room for their names
+MOST_ROWS = 2000  # of a table
 
 
 def estimated(models: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> list[Section]:
@@ -25,8 +28,8 @@ def estimated(models: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> list[Se
         return []
     figure = _one(*known[0]) if len(known) == 1 else _several(known)
     words = ["What was answered of a subtask counts as it is; the rest of it is told by its relation to the others."]
-    tables = [Table("Every subtask", figure.data)] if len(known) == 1 else []
-    return [Section("subtask-scores", "By subtask", words, [figure], tables)]
+    table = Table("Every subtask", figure.data) if len(known) == 1 else _each(known)
+    return [Section("subtask-scores", "By subtask", words, [figure], [table])]
 
 
 def _one(model: str, found: list[dict[str, Any]]) -> Figure:
@@ -40,6 +43,18 @@ def _one(model: str, found: list[dict[str, Any]]) -> Figure:
     return Figure("subtask-forest", "Estimated scores", alt, spec, data, scroll=len(rows) > 60)
 
 
+def _each(known: list[tuple[str, list[dict[str, Any]]]]) -> Table:
+    """Every model's estimate of every subtask with its interval; those of the best models where there are many."""
+    shown = known[: max(1, MOST_ROWS // len(known[0][1]))]
+    rows: list[tuple[Value, ...]] = [
+        (model, s["name"], *(100 * s[k] for k in ("score", "low", "high")), s["n_anchors"])
+        for model, found in shown for s in found
+    ]  # fmt: skip
+    data = Data("subtask-intervals", ("model", "subtask", "estimate", "low", "high", "n_anchors"), rows)
+    note = f"The {len(shown)} best of {len(known)} models; about.json has all." if len(shown) < len(known) else ""
+    return Table("Every subtask of every model", data, note)
+
+
 def _several(known: list[tuple[str, list[dict[str, Any]]]]) -> Figure:
     names = [s["name"] for s in known[0][1]]
     scores = np.round(100 * np.array([[s["score"] for s in found] for _, found in known]), 3)
@@ -48,19 +63,22 @@ def _several(known: list[tuple[str, list[dict[str, Any]]]]) -> Figure:
     rows: list[tuple[Value, ...]] = [(names[k], counts[k], *scores[:, k].tolist()) for k in order]
     data = Data("subtask-estimates", ("subtask", "n_anchors", *(model for model, _ in known)), rows)
     alt = f"Heat map of the estimated scores of {len(known)} models in {len(names)} subtasks."
-    spec = charts.subtask_heat(len(names))
+    spec = charts.subtask_heat(len(names), named=len(known) <= MOST_NAMED)
     note = "A column for each model, best on the left; the easiest subtask on top."
     return Figure("subtask-heat", "Estimated scores (%)", alt, spec, data, note, canvas=scores.size > 3000)
 
 
-def errors(names: Sequence[str], mae: Array, counts: Sequence[int], whom: str) -> list[Section]:
-    """How far off subtasks' estimates are: ``mae`` is (n_subtasks,) the mean absolute error, in [0, 1]."""
+def errors(names: Sequence[str], mae: Array, counts: Mapping[str, Sequence[int]], whom: str) -> list[Section]:
+    """How far off subtasks' estimates are: ``mae`` is (n_subtasks,) the mean absolute error, in [0, 1].
+
+    ``counts`` are further columns: how many anchors each has, and items.
+    """
     if not len(names) or not len(mae):
         return []
     mae = 100 * mae
     order = np.argsort(-mae, kind="stable")
-    rows: list[tuple[Value, ...]] = [(names[k], float(mae[k]), counts[k]) for k in order]
-    data = Data("subtask-errors", ("subtask", "mae_pp", "n_anchors"), rows)
+    rows: list[tuple[Value, ...]] = [(names[k], float(mae[k]), *(count[k] for count in counts.values())) for k in order]
+    data = Data("subtask-errors", ("subtask", "mae_pp", *counts), rows)
     alt = f"Bar chart of the mean error in {len(names)} subtasks, of {whom}."
     spec = charts.bars("subtask", "mae_pp", "mean error (points)")
     figure = Figure("subtask-error", f"Mean error, {whom}", alt, spec, data, scroll=len(names) > 30)
