@@ -232,7 +232,7 @@ def test_left_out_sources_stand_by_their_errors_with_their_families(kept):
     assert errors == sorted(errors, reverse=True)
     family = dict(zip(r.models.ids.tolist(), r.models.family.tolist(), strict=True))
     assert all(row[1] == family[row[0]] for row in table.data.rows)
-    unknown = replace(c.sources, models=Models(c.sources.models.ids))
+    unknown = Responses(Models(c.sources.models.ids), c.sources.items, c.sources.correct, c.sources.probs)
     (table,) = (
         t
         for s in condensed.condensation_page(replace(c, sources=unknown), "x").sections

@@ -92,8 +92,8 @@ def _per_subtask(c: Condensation) -> dict[str, list[int]]:
 
 def _left_out(found: list[Estimated], sources: Models) -> Data:
     """What every source was and was estimated at, the furthest off on top; with families where they are known."""
-    known = sources.family is not None
-    family = dict(zip(sources.ids.tolist(), sources.family.tolist(), strict=True)) if sources.family is not None else {}
+    known = bool((sources.family != "").any())
+    family = dict(zip(sources.ids.tolist(), sources.family.tolist(), strict=True))
     rows: list[tuple[Value, ...]] = [
         (e.model, *([str(family[e.model])] if known else []), *map(parts.exact, (e.truth, e.estimate, e.error)))
         for e in sorted(found, key=lambda e: -abs(e.error or 0.0))
