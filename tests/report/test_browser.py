@@ -231,3 +231,23 @@ def test_a_name_that_is_markup_runs_nothing_even_without_the_policy(reports, loo
     for table in page.locator("tbody").all():
         assert HOSTILE[1] in table.inner_text()
     assert page.locator("main script").count() == 0
+
+
+def test_on_a_narrow_screen_flags_stand_under_names_and_nothing_of_the_command_is_cut(reports, look):
+    for width, narrow in ((1280, False), (420, True)):
+        page = look(reports["estimates"], width)
+        table = page.locator("#table-estimates")
+        assert table.locator("th.flags").is_visible() != narrow
+        flags = table.locator("td small").all()
+        assert flags
+        assert all(one.is_visible() == narrow for one in flags)
+        assert page.evaluate("[...document.querySelectorAll('pre')].every((e) => e.scrollWidth <= e.clientWidth)")
+
+
+def test_names_of_usual_length_leave_room_for_errors_on_a_narrow_screen(look, tmp_path):
+    condense(population(30, 40), 10, rng=0, curve=False, relatives=False).save(tmp_path / "c")
+    page = look(report(tmp_path / "c"), 420)
+    table = page.locator("#table-left-out-sources")
+    assert table.locator(".scroll").evaluate("e => e.scrollWidth <= e.clientWidth")
+    name = table.locator("td.word").first
+    assert name.evaluate("e => getComputedStyle(e).whiteSpace") == "nowrap"

@@ -126,6 +126,13 @@ def test_the_highest_of_several_estimates_owes_to_chance(kept, n):
     assert ("The highest of 2 estimates owes part of its lead to chance." in words) == (n == 2)
 
 
+def test_long_names_are_short_in_sentences():
+    name = "an-organisation/" + "a-long-name-" * 9 + "7b"
+    found = [parts.Estimated(m, 1, 0, 2, flags=("outside-range",) * k) for k, m in enumerate(["a", name, "b"])]
+    (line,) = parts.flag_words(found)
+    assert f"2 of 3 models ({name[:20]}…{name[-19:]}, b)" in line
+
+
 def test_further_items_are_part_of_the_cost(kept):
     c, r = kept
     two = r.pick(models=[30, 31])

@@ -92,10 +92,9 @@ def _per_subtask(c: Condensation) -> dict[str, list[int]]:
 
 def _left_out(found: list[Estimated], sources: Models) -> Data:
     """What every source was and was estimated at, the furthest off on top; with families where they are known."""
-    known = bool((sources.family != "").any())
-    family = dict(zip(sources.ids.tolist(), sources.family.tolist(), strict=True))
+    known, family = bool((sources.family != "").any()), dict(zip(sources.ids, sources.family.tolist(), strict=True))
     rows: list[tuple[Value, ...]] = [
-        (e.model, *([str(family[e.model])] if known else []), *map(parts.exact, (e.truth, e.estimate, e.error)))
+        (e.model, *([family[e.model]] if known else []), *map(parts.exact, (e.truth, e.estimate, e.error)))
         for e in sorted(found, key=lambda e: -abs(e.error or 0.0))
     ]
     return Data("left-out-sources", ("model", *(["family"] if known else []), "truth", "estimate", "error"), rows)

@@ -135,8 +135,8 @@ def errors_table(predictions: Predictions) -> Table:
 
 _BESIDE = (
     "Beside the best of as many anchors on the same benchmark and split: like it where errors differ by no more than "
-    "other anchors, draws and targets would make of it one time in twenty. One run does not tell, and of fewer than "
-    f"{TELLING} large differences are not told apart: take {TELLING} or more."
+    "other anchors, draws and targets would make of it one time in twenty. One run does not tell, and fewer than "
+    f"{TELLING} runs miss large differences: take {TELLING} or more."
 )
 
 

@@ -64,6 +64,7 @@ COLUMNS = {  # what a column is called, and how many decimals it shows; scores a
     "checkpoint": ("checkpoint", 0),
     "seconds": ("seconds", 1),
 }
+NARROW = ("flags", "family")  # on a narrow screen flags stand under the name, and families are left out
 
 
 @dataclass(frozen=True)
@@ -98,14 +99,17 @@ class Table:
     note: str = ""
     hide: tuple[str, ...] = ()
 
-    def head(self) -> list[tuple[str, bool]]:
-        """What each shown column is called, and whether it holds numbers."""
-        return [(label(c), self._numeric(c)) for c in self._shown()]
+    def head(self) -> list[tuple[str, bool, str]]:
+        """What each shown column is called, whether it holds numbers, and which it is where little room changes it."""
+        return [(label(c), self._numeric(c), c if c in NARROW else "") for c in self._shown()]
 
-    def body(self) -> list[list[tuple[str, Value, bool]]]:
-        """Cells as text, as the value to sort by, and whether they are numbers."""
-        at = [(self.data.columns.index(c), c, self._numeric(c)) for c in self._shown()]
-        return [[(show(row[i], c), row[i], number) for i, c, number in at] for row in self.data.rows]
+    def body(self) -> list[list[tuple[str, Value, bool, str]]]:
+        """Cells as text, as the value to sort by, whether they are numbers, and which column, as in the head."""
+        at = [(self.data.columns.index(c), c, number, which) for c, (_, number, which) in self._named()]
+        return [[(show(row[i], c), row[i], number, which) for i, c, number, which in at] for row in self.data.rows]
+
+    def _named(self) -> list[tuple[str, tuple[str, bool, str]]]:
+        return list(zip(self._shown(), self.head(), strict=True))
 
     def _shown(self) -> list[str]:
         return [c for c in self.data.columns if c not in self.hide]

@@ -23,6 +23,7 @@ from .page import Data, Fact, Figure, Section, Table, Value
 Array = NDArray[Any]
 
 MADE_BY = f"Made by disco-eval {__version__}"
+LONG = 40  # characters of a name in a sentence
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 WHY = {
     "auto": "at even steps from hard to easy items, at each the most telling of a few drawn there, balanced as a whole",
@@ -111,9 +112,14 @@ def flag_words(found: Sequence[Estimated]) -> list[str]:
         if flag in OF_SOURCES or len(found) == 1:
             lines.append(f"{flag}: {text}.")
         else:
-            names = ", ".join(whom[:3]) + (f" and {len(whom) - 3} more" if len(whom) > 3 else "")
+            names = ", ".join(map(brief, whom[:3])) + (f" and {len(whom) - 3} more" if len(whom) > 3 else "")
             lines.append(f"{flag}, {len(whom)} of {len(found)} models ({names}): {text}.")
     return lines
+
+
+def brief(name: str) -> str:
+    """A long name without its middle: those of hub models differ at their ends."""
+    return name if len(name) <= LONG else f"{name[: LONG // 2]}…{name[-(LONG // 2 - 1) :]}"
 
 
 def truth_figure(
