@@ -220,10 +220,8 @@ def curves(value: str, spread: str | None, title: str, methods: Mapping[str, int
     """
     names, n = list(methods), len(SHAPES)
     field = {"field": "method", "type": "nominal", "sort": names, "title": None}
-    looks = {
-        "color": [colour_of(k) for k in methods.values()],
-        "shape": [SHAPES[(k + k // n) % n] for k in methods.values()],
-    }
+    shapes = [SHAPES[(k + k // n) % n] for k in methods.values()]
+    looks = {"color": list(map(colour_of, methods.values())), "shape": shapes}
     by = {what: {**field, "scale": {"domain": names, "range": own}} for what, own in looks.items()}
     x = {
         **_quantity("n_anchors", "anchors"),
