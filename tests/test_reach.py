@@ -54,7 +54,7 @@ def any_fifth(r, rng):
 def test_models_better_than_every_source_are_covered():
     held, _ = shares(4, best_tenth)
     assert held[1] < 0.72  # of a nominal 90 %, without
-    assert held[0] >= 0.8
+    assert held[0] >= 0.8  # the bound itself fails one time in ten, the lower end now and then too
 
 
 def test_models_like_the_sources_have_hardly_wider_intervals():

@@ -457,7 +457,7 @@ def test_sources_of_three_runs_teach_of_further_items_what_folds_without_a_run_m
         topped += [abs(e.score - t) for e, t in zip(both, truth, strict=True)]
         told.append(c.validation.more_mae)
     assert np.mean(topped) < np.mean(plain)
-    assert np.mean(topped) < 1.25 * np.mean(told)
+    assert np.mean(topped) < 1.25 * np.mean(told)  # 60 models on three draws of anchors
 
 
 @pytest.mark.parametrize("predict", ["auto", "gpirt"])

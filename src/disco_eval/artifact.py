@@ -202,15 +202,16 @@ def _build(about: dict[str, Any], arrays: dict[str, Array]) -> Condensation:
         chance,
     )
     saved, checked = field(about, "score_model", dict), validation(about, arrays, n, len(subtasks))
+    sources = Responses(models, items, correct, probs)
     return Condensation(
         benchmark=field(about, "benchmark", str),
         anchors=anchors,
-        sources=Responses(models, items, correct, probs),
+        sources=sources,
         source_scores=need(arrays, "sources.scores", (n,)),
         score_model=restore(
             field(saved, "name", str), field(saved, "config", dict), _named(arrays, "model"), items.ids
         ),
-        validation=checked.believed(reserve, Responses(models, items, correct, probs)),  # old folds asked too much
+        validation=checked.believed(reserve, sources),  # an early format 14 asked all that was left
         provenance=field(about, "provenance", dict),
         reserve=reserve,
         total_weight=_total_weight(about, items),

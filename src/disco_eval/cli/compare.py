@@ -64,13 +64,7 @@ def compare(
         _answers(c, [baseline, *(baseline_also or [])], "baseline", baseline_model, more),
         _answers(c, [candidate, *(candidate_also or [])], "candidate", candidate_model, more),
     )
-    found = make(
-        c,
-        *pair,
-        level=level,
-        margin=None if margin is None else margin / 100,
-        more=more,
-    )
+    found = make(c, *pair, level=level, margin=None if margin is None else margin / 100, more=more)
     if out is not None:
         words: dict[str, Any] = {"warnings": found.warnings, "basis": found.basis, "needed": found.needed}
         words |= {"estimates": [estimate_record(c.estimate(one, level, more=more)[0]) for one in pair]}
