@@ -204,7 +204,7 @@ def _each(about: dict[str, Any]) -> list[Table]:
     ]
     note = f"Each estimated by itself, with its {100 * about['comparison']['level']:g} % interval."
     if not about["comparison"].get("whole"):
-        note += " The difference above is surer than theirs: errors that both share cancel in it."
+        note += " How sure their difference is stands above: errors that both share cancel in it."
     return [
         Table("Both models by themselves", Data("models", ("model", "side", "estimate", "low", "high"), rows), note)
     ]
