@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from disco_eval import Responses, condense, study, update
-from disco_eval.errors import DiscoError, ValidationError
+from disco_eval import Models, Responses, condense, study, update
+from disco_eval.errors import AlignmentError, DiscoError, ValidationError
 from tests.conftest import population
 
 R = population(40, 60)
@@ -100,3 +100,47 @@ def test_what_is_too_little_only_where_sources_are_left_out_says_so():
     few = population(11, 60)
     with pytest.raises(ValidationError, match=r"^a committee of 9 .* 3 of 11 source models are left out .* more folds"):
         condense(few, 8, select="pds", select_options={"committee_size": 9}, **QUICK)
+
+
+@pytest.mark.parametrize("level", [0, 1, 1e-300, 1 - 1e-16, "0.9", np.nan])
+def test_levels_that_no_interval_has_are_refused(small, level):
+    with pytest.raises(ValidationError, match="level must lie between 0 and 1"):
+        small.estimate(R, level)
+
+
+def test_answers_of_nobody_are_said_to_be(small):
+    with pytest.raises(AlignmentError, match="from no model"):
+        small.estimate(R.pick(models=[], items=[0, 1]))
+
+
+def test_a_provenance_that_could_not_be_kept_is_refused_before_the_work(tmp_path):
+    odd = Responses(R.models, R.items, R.correct, R.probs, {"seed": np.int64(1)})
+    for call in (lambda: condense(odd, 12, **QUICK), lambda: odd.save(tmp_path / "odd.zarr")):
+        with pytest.raises(ValidationError, match="provenance holds JSON values, but 'seed' is"):
+            call()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_part_has_a_provenance_of_its_own():
+    whole = Responses(R.models, R.items, R.correct, R.probs, {"harness": "mine"})
+    whole.pick(models=[0]).provenance["note"] = "changed"
+    assert whole.provenance == {"harness": "mine"}
+
+
+def test_a_generator_in_another_state_draws_anew():
+    seed, same = (condense(R, 12, **QUICK | {"rng": rng}).anchors.ids.tolist() for rng in (5, np.random.default_rng(5)))
+    assert seed == same
+    rng = np.random.default_rng(5)
+    first, second = (condense(R, 12, **QUICK | {"rng": rng}).anchors.ids.tolist() for _ in range(2))
+    assert first == seed != second
+
+
+def test_a_source_is_not_outside_its_own_range(small):
+    best = R.pick(models=[int(R.scores().argmax())])
+    (known,), (new,) = (
+        small.estimate(best),
+        small.estimate(Responses(Models(["new"]), R.items, best.correct, best.probs)),
+    )
+    assert known.flags[0] == "source-model"
+    assert "outside-range" in new.flags
+    assert not {"outside-range", "lines-disagree"} & set(known.flags)

@@ -159,8 +159,8 @@ def test_the_card_says_what_it_is_how_it_was_made_and_what_error_to_expect(conde
     for text in (
         "# toy, condensed to 12 items",
         "all 60",
-        "`jsd`",
-        "`forest`",
+        "| anchors | 12, by jsd |",
+        "| prediction | forest",
         f"**{100 * v.mae:.2f} points**",
         "24, scores",
     ):

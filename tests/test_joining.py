@@ -63,3 +63,14 @@ def test_one_benchmarks_answers_are_compared_with_its_own_record_alone():
     graded_alike({"metric": "acc"}, old, "'both'")  # which it is of is not known
     graded_alike({"benchmarks": {"a": {"metric": "acc"}}}, {"metric": "f1"}, "'one'")
     graded_alike({"metric": "acc"}, None, "'one'")
+
+
+def test_what_is_told_of_answers_side_by_side_contradicts_none_of_them():
+    arc, hella = benchmark("arc", "acc", 0), benchmark("hella", "acc_norm", 1)
+    arc.provenance.update(length_normalised=False, models={"m": {"seed": 1, "date": "a"}})
+    hella.provenance.update(length_normalised=True, models={"m": {"seed": 1, "date": "b"}, "n": {}})
+    assert beside([arc, hella]).provenance == {
+        "harness": "lm-eval",
+        "graded": {"arc": "acc", "hella": "acc_norm"},
+        "models": {"m": {"seed": 1}, "n": {}},
+    }

@@ -55,7 +55,7 @@ def test_the_bound_holds_inside_and_is_gone_outside():
         with pytest.raises(ValidationError, match=r"the table would take 1 GB of memory, more than .* 200 MB: go home"):
             need(10**9, "the table", "go home")
     assert memory_bound() == before
-    assert shown(1.5e9) == "1.5 GB"
+    assert [shown(n) for n in (1.5e9, 999_400, 999_600, 999.6)] == ["1.5 GB", "999 kB", "1 MB", "1 kB"]
 
 
 def test_the_environment_s_bound_holds_where_no_other_is_given(monkeypatch):

@@ -80,6 +80,22 @@ def test_a_split_never_overlaps_or_is_empty():
         splits.Split(np.array([0, 1]), np.array([1]), "mine")
     with pytest.raises(ValidationError, match="no target"):
         splits.Split(np.array([0, 1]), np.array([], int), "mine")
+    for wrong in ([0, 0], [-1, 2], [0.0, 2.5]):
+        with pytest.raises(ValidationError, match="target models of a split are distinct positions, 0 and up; got"):
+            splits.Split(np.array([5]), np.array(wrong), "mine")
+
+
+@pytest.mark.parametrize("cutoff", [2024, "", "NaT", "soon"])
+def test_what_is_no_date_is_no_cutoff(cutoff):
+    r = population()
+    dated = Models(r.models.ids, released=np.full(r.n_models, "2024-05-01", "datetime64[D]"))
+    with pytest.raises(ValidationError, match="is not a date; write it as 2024-01-13"):
+        splits.chronological(Responses(dated, r.items, r.correct), cutoff=cutoff)
+
+
+def test_every_so_manyth_is_a_whole_number():
+    with pytest.raises(ValidationError, match=r"every must be a whole number, got 2\.5"):
+        splits.iid(population(), every=2.5)
 
 
 @given(st.integers(2, 30), st.integers(2, 8), st.integers(0, 5))

@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import KEPT_TOGETHER, CrossValidation
+from .calibration import CrossValidation
 from .errors import FormatError
 from .predict.base import need
 from .relatives import Relatives
+from .splits import KEPT_TOGETHER
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -65,8 +66,8 @@ def _check_more(error: Array, scale: Array) -> None:
 
 
 def _kept_together(checked: dict[str, Any]) -> str:
-    if (by := str(field(checked, "grouped_by", str))) not in (known := ("none", *KEPT_TOGETHER)):
-        raise FormatError(f"{JSON} has grouped_by='{by}', expected one of {', '.join(known)}")
+    if (by := str(field(checked, "grouped_by", str))) not in KEPT_TOGETHER:
+        raise FormatError(f"{JSON} has grouped_by='{by}', expected one of {', '.join(KEPT_TOGETHER)}")
     return by
 
 

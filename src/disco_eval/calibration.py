@@ -24,7 +24,7 @@ from .responses import Responses
 from .select.anchors import by_id
 from .select.reserve import Reserve
 from .select.shared import keep
-from .splits import fold_groups, telling_answers
+from .splits import KEPT_TOGETHER, fold_groups, telling_answers
 
 Array = NDArray[Any]
 
@@ -35,7 +35,6 @@ APART = 0.98  # share of left-out sources whose two estimates lie closer than th
 FEW_SOURCES = 40
 TOO_LITTLE = 1e-9  # of an error of random items, to gain on: all items are anchors
 LEAST_CURVE = 25  # source models at the first point of the learning curve
-KEPT_TOGETHER = {"family": "whole families", "base": "whole base models", "answers": "groups of like models"}
 FEW_KINDS = 8.0  # effective number of different source models, below which they are too alike
 FEW_FAMILIES = 4  # named families, or models of none, below which sources say little about another one
 
@@ -104,7 +103,7 @@ class CrossValidation:
     by_anchors: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
     def __repr__(self) -> str:
-        what = {"none": "models", **KEPT_TOGETHER}[self.grouped_by]
+        what = KEPT_TOGETHER[self.grouped_by]
         error = f"error {100 * self.mae:.2f} ± {100 * self.mae_se:.2f} points"
         return f"CrossValidation({error}, {len(self.truth)} source models, {what} left out in {self.n_folds} folds)"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .calibration import KEPT_TOGETHER
 from .condensation import Condensation
+from .recipe import described
 from .sizing import missed_by
+from .splits import KEPT_TOGETHER
 
 
 def card(condensation: Condensation, name: str) -> str:
@@ -12,8 +13,8 @@ def card(condensation: Condensation, name: str) -> str:
     c, v = condensation, condensation.validation
     n_items = c.provenance.get("n_items", "?")
     made = c.provenance.get("created", "an unknown date")
-    how = {step: _options(c.provenance.get(step, {})) for step in ("select", "predict")}
-    kept = {"none": "single models", **KEPT_TOGETHER}[v.grouped_by]
+    how = {step: described(c.provenance.get(step)) for step in ("select", "predict")}
+    kept = KEPT_TOGETHER[v.grouped_by]
     kin = (
         "" if v.relatives is None else f" On models of which relatives are sources: {100 * v.relatives.mae:.2f} points."
     )
@@ -67,8 +68,3 @@ That holds for models like the source models. A model that is better than all of
 
 Files: `condensation.json` (names and how it was made), `arrays.safetensors` (numbers), this card. No code, no pickles.
 """
-
-
-def _options(step: dict[str, object]) -> str:
-    rest = ", ".join(f"{k}={v}" for k, v in step.items() if k != "name")
-    return f"`{step.get('name', '?')}`" + (f" ({rest})" if rest else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -170,3 +171,12 @@ def same_grading(
                 f"{whose} was made with {name} {old[name]!r}, {what} with {new[name]!r}, and scores of both cannot be "
                 f"compared; import with the same{instead}"
             )
+
+
+def check_provenance(provenance: Mapping[str, object]) -> None:
+    """Refuse a provenance that JSON cannot hold, before it is to be written."""
+    for key, value in provenance.items():
+        try:
+            json.dumps({key: value})
+        except (TypeError, ValueError) as e:
+            raise ValidationError(f"provenance holds JSON values, but '{key}' is {value!r:.80} ({e})") from None

@@ -27,6 +27,7 @@ Array = NDArray[Any]
 ROUNDING = 1e-9  # of a difference of scores, which a drop of exactly the margin may be off
 VERDICTS = {"passes": 0, "fails": 3, "undecided": 4}
 """What the verdicts are called, and the exit status of ``disco compare`` for each."""
+SAME = 1e-6  # a distance that is but rounding
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ class Comparison:
             if sides and (flag != "outside-range" or not self.unlike):  # which says it already
                 are = "are" if len(sides) > 1 else "is"
                 others.append(f"The {' and the '.join(sides)} {are} flagged {flag}: {FLAGS[flag]}.")
-        return (unlike if self.unlike else []) + others
+        alike = ["Their answers to the anchors are all the same: is it one model, given twice?"]
+        return (alike if self.distance < SAME and not self.whole else []) + (unlike if self.unlike else []) + others
 
     @property
     def basis(self) -> str:

@@ -224,8 +224,9 @@ class Condensation:
 
     def own_flags(self, answers: Responses, found: Assessment) -> list[tuple[str, ...]]:
         """The flags of every model that concern it alone, from its ``answers`` to the anchors and what they tell."""
-        masks = {"source-model": np.array([k is not None for k in self._as_sources(answers)], dtype=bool)}
-        masks |= self.validation.unusual(found)
+        known = np.array([k is not None for k in self._as_sources(answers)], dtype=bool)
+        unusual = self.validation.unusual(found)  # no source is unlike the sources
+        masks = {"source-model": known, **{f: m & ~known if f in OF_ESTIMATES else m for f, m in unusual.items()}}
         return [tuple(name for name, mask in masks.items() if mask[i]) for i in range(answers.n_models)]
 
     def _as_sources(self, answers: Responses) -> list[int | None]:
@@ -396,4 +397,4 @@ class Condensation:
 
 def _named(answers: Responses) -> str:
     """Whose answers they are, for a message."""
-    return f"'{answers.models.ids[0]}'" + (f" and {n} more" if (n := answers.n_models - 1) else "")
+    return some([f"'{model}'" for model in answers.models.ids.tolist()], 1) or "no model"

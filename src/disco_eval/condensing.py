@@ -77,7 +77,7 @@ def condense(
         default unless that would read a large store many times over.
     relatives : where families are known and the score model is ours, also learn what error to expect of models whose
         relatives are among the sources, which takes twice as long again; by default as ``curve``.
-    rng : seed or generator; the same one gives the same condensation.
+    rng : seed or generator; the same seed, or a generator in the same state, gives the same condensation.
     progress : called with (what, done, total) as the work goes on.
 
     Raises

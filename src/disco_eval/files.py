@@ -44,7 +44,7 @@ def new_folder(path: str | Path, marker: str, *, kind: str = "", overwrite: bool
     """
     target = Path(path)
     tidy(target)
-    _may_write(target, marker, kind, overwrite)
+    may_write(target, marker, kind, overwrite)
     _parent(target)
     draft = _beside(target, _DRAFT)
     try:
@@ -289,15 +289,17 @@ def _hold(lock: Path) -> tuple[int, bool]:
         os.close(handle)  # its holder finished and removed it in between
 
 
-def _may_write(target: Path, marker: str, kind: str, overwrite: bool) -> None:
+def may_write(target: Path, marker: str, kind: str, overwrite: bool) -> None:
+    """What `new_folder` checks, for work that had better not be done in vain. Raises DiscoError as it does."""
     if not target.exists():
         return
     if not overwrite:
-        raise DiscoError(f"'{target}' exists already; choose another name, or overwrite it with --overwrite")
+        how = "--overwrite, in Python overwrite=True"
+        raise DiscoError(f"'{target}' exists already; choose another name, or replace it ({how})")
     mark = target / marker
     if not mark.is_file() or kind.encode() not in mark.read_bytes():
-        what = f"no {marker} of {kind or 'ours'} in it"
-        raise DiscoError(f"'{target}' exists and is something else ({what}), so it is not overwritten")
+        what = f"it holds no {marker} as this command writes it"
+        raise DiscoError(f"'{target}' exists and is something else ({what}): not overwritten; choose another name")
 
 
 def _beside(target: Path, ending: str) -> Path:

@@ -25,7 +25,7 @@ def download(
     Only the three files of a condensation are fetched, never code. Raises DiscoError with what the hub answered.
     """
     _check_name(repo)
-    hub = _hub()
+    hub = _hub(f"'{repo}' is no folder here; to fetch it from the hub")
     try:
         folder = hub.snapshot_download(repo, revision=revision, token=token, local_dir=out, allow_patterns=list(FILES))
     except Exception as e:  # the client raises its own, requests' and the system's errors
@@ -43,7 +43,7 @@ def upload(
 ) -> str:
     """Send a condensation's three files to the hub in one commit and return the address; a new repository is made."""
     _check_name(repo)
-    hub = _hub()
+    hub = _hub("to send to the hub")
     api = hub.HfApi(token=token)
     try:
         address = api.create_repo(repo, private=private, exist_ok=True)
@@ -58,11 +58,11 @@ def _check_name(repo: str) -> None:
         raise DiscoError(f"'{repo}' is no name on the hub; write USER/NAME")
 
 
-def _hub() -> Any:
+def _hub(to: str) -> Any:
     try:
         import huggingface_hub
     except ImportError:
-        raise DiscoError("the hub needs huggingface_hub: pip install 'disco-eval[hub]'") from None
+        raise DiscoError(f"{to}, huggingface_hub is needed: pip install 'disco-eval[hub]'") from None
     return huggingface_hub
 
 

@@ -17,7 +17,7 @@ from .select import sums
 from .store import StoredArray, open_responses
 from .studies.predictions import FILE as PREDICTIONS
 from .studies.predictions import read_predictions
-from .studies.run import STUDY, read_study
+from .studies.run import STUDY, read_study, refuse_cut_off
 from .studies.sealed import read_sealed, seal_of
 
 CONDENSED, ZOO = "digits-condensed", "zoo.zarr"  # in a demo's folder
@@ -63,10 +63,7 @@ def check(path: str | Path, tell: Tell | None = None) -> Checked:
                 if tell:
                     tell(line or "")
             return Checked(str(path), kind, len(found), [d for d in found if d], _notes(path))
-    if (where / "parts").is_dir():
-        raise FormatError(
-            f"'{path}' is a study that was cut off; the same 'disco study' again goes on with what is done"
-        )
+    refuse_cut_off(where)
     if not where.exists():
         raise FormatError(f"'{path}' does not exist; give the folder or URL of what is to be checked")
     raise FormatError(

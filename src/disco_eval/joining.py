@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,13 @@ def beside(parts: Sequence[Responses]) -> Responses:
         items = items.then(p.items)
     probs = None if any(p.probs is None for p in parts) else _padded([np.asarray(p.probs) for p in parts])
     correct = np.concatenate([np.asarray(p.correct, dtype=np.float64) for p in parts], axis=1)
-    return Responses(parts[0].models, items, correct, probs, parts[0].provenance)
+    return Responses(parts[0].models, items, correct, probs, reduce(_alike, (p.provenance for p in parts)))
+
+
+def _alike(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    """What both tell: all that either says, without what they contradict each other in."""
+    both = {k: _alike(v, b[k]) for k, v in a.items() if isinstance(v, Mapping) and isinstance(b.get(k), Mapping)}
+    return {k: both.get(k, v) for k, v in {**b, **a}.items() if k in both or k not in a or k not in b or a[k] == b[k]}
 
 
 def behind(name: str, r: Responses) -> Responses:

@@ -97,6 +97,16 @@ class Recipe:
         return share_pass(responses, part, len(parts), self.select)
 
 
+def described(step: Mapping[str, Any] | None) -> str:
+    """A selection or prediction of a provenance in words: its name, and its options where they were given."""
+    name, *rest = [
+        str(value) if key == "name" else f"{key}={f'{value:g}' if isinstance(value, float) else value}"
+        for key, value in (step or {"name": "unknown"}).items()
+        if value is not None
+    ]
+    return f"{name} ({', '.join(rest)})" if rest else name
+
+
 def assess(model: ScoreModel, answers: Responses) -> Assessment:
     """What a score model says about every model; a score alone (scale 1, the rest unknown) where it is not `Auto`."""
     if isinstance(model, Auto):

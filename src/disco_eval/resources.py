@@ -75,7 +75,7 @@ def in_bytes(size: str | int) -> int:
 def shown(n_bytes: float) -> str:
     """Bytes for people: ``1.5 GB``."""
     for unit in ("bytes", "kB", "MB", "GB"):
-        if n_bytes < 1000:
+        if n_bytes < 999.5:  # what three digits would round up to the next unit
             return f"{n_bytes:.3g} {unit}"
         n_bytes /= 1000
     return f"{n_bytes:.3g} TB"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from .axes import Array, Items, Models, Selection, positions_of, read_only
-from .checks import SUM_TOLERANCE, check_grades, check_probabilities, graded, match, real, short
+from .checks import SUM_TOLERANCE, check_grades, check_probabilities, check_provenance, graded, match, real, short
 from .errors import ValidationError
 from .resources import block_bytes, need
 
@@ -345,7 +345,7 @@ class Responses:
         if self.is_lazy:
             return Responses(models, items, correct, probs, self.provenance)
         part = Responses.__new__(Responses)
-        part.models, part.items, part.provenance = models, items, self.provenance
+        part.models, part.items, part.provenance = models, items, dict(self.provenance)
         part.correct = read_only(cast(Array, correct))
         part.probs = None if probs is None else read_only(cast(Array, probs))
         return part
@@ -383,7 +383,8 @@ def _are_probabilities(x: Array) -> bool:
 
 
 def check_responses(given: object, who: str) -> None:
-    """Refuse what are no responses, such as a path to them."""
+    """Refuse what are no responses, such as a path to them, and those whose provenance could not be kept."""
     if not isinstance(given, Responses):
         what = f"'{given}'" if isinstance(given, (str, Path)) else f"a {type(given).__name__}"
         raise ValidationError(f"{who} takes Responses, got {what}; disco_eval.open_responses opens a store")
+    check_provenance(given.provenance)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,12 @@ TELLING = 300  # items, at most, by which copies of a model are told
 LEAST_ALIKE = 0.1  # of the models must err like another, for that to count as kinship
 FEWEST_GROUPS = 5  # of kin by answers, for folds to keep them together; fewer where fewer folds are asked for
 FEWEST_NAMED = 2  # families or base models, for the same
+KEPT_TOGETHER = {  # what folds leave out, by `CrossValidation.grouped_by`
+    "none": "models",
+    "family": "whole families",
+    "base": "whole base models",
+    "answers": "groups of like models",
+}
 MOST_PARTS = 10  # of the models, of which one may be copies of one model
 LEAST_LEFT = 8  # models to learn from without the largest group, else it is not kept together
 
@@ -34,6 +41,10 @@ class Split:
     note: str = ""
 
     def __post_init__(self) -> None:
+        for side in ("source", "target"):
+            at = np.asarray(getattr(self, side)).ravel()
+            if (len(at) and at.dtype.kind not in "iu") or (at < 0).any() or len(np.unique(at)) < len(at):
+                raise ValidationError(f"{side} models of a split are distinct positions, 0 and up; got {some(at)}")
         both = np.intersect1d(self.source, self.target)
         if len(both):
             raise ValidationError(f"{len(both)} models are both source and target")
@@ -44,6 +55,7 @@ class Split:
 
 def iid(responses: Responses, every: int = 10, start: int = 0) -> Split:
     """Every ``every``-th model, in the order they stand, is a target (paper: every tenth)."""
+    check_kind("int", every=every, start=start)
     if every < 2:
         raise ValidationError(f"every={every} would leave no source models; use 2 or more")
     target = np.arange(start % every, responses.n_models, every)
@@ -62,9 +74,11 @@ def chronological(responses: Responses, cutoff: str | None = None, fraction: flo
         raise DiscoError("a chronological split needs dates, but no model has one; set 'released' or use another split")
     if cutoff is not None:
         try:
-            day = np.datetime64(cutoff, "D")
+            day = None if isinstance(cutoff, Number) else np.datetime64(cutoff, "D")
         except ValueError:
-            raise ValidationError(f"cutoff '{cutoff}' is not a date; write it as 2024-01-13") from None
+            day = None
+        if day is None or np.isnat(day):
+            raise ValidationError(f"cutoff '{cutoff}' is not a date; write it as 2024-01-13")
         newer = released[dated] >= day
         source, target = dated[~newer], dated[newer]
     else:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from .checks import check_provenance
 from .errors import FormatError, ValidationError
 from .files import is_url, new_folder, put_back, reachable
 from .layout import check_layout
@@ -34,6 +35,7 @@ Array = NDArray[Any]
 
 FORMAT = 1
 KIND = "disco-eval responses"
+MARKER = "zarr.json"  # the file that shows a folder to be a store
 _CHUNK_BYTES = 2**18
 _SHARD_BYTES = 2**25
 _MODELS_PER_CHUNK = 16
@@ -124,7 +126,8 @@ def write_store(
     """
     if dtype is not None and np.dtype(dtype).kind != "f":
         raise ValidationError(f"probabilities are kept as float16, float32 or float64, not as {np.dtype(dtype)}")
-    with new_folder(path, "zarr.json", kind=KIND, overwrite=overwrite) as draft:
+    check_provenance(responses.provenance)
+    with new_folder(path, MARKER, kind=KIND, overwrite=overwrite) as draft:
         _fill(responses, draft, dtype)
 
 

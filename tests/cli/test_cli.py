@@ -62,7 +62,7 @@ def work(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli")
     r = population(40, 80)
     write_npz(r, folder / "r.npz")
-    (folder / "sources.txt").write_text("# the first thirty\n" + "\n".join(r.models.ids[:30]) + "\n\n")
+    (folder / "sources.txt").write_text("  # the first thirty\n" + "\n".join(r.models.ids[:30]) + "\n\n")
     (folder / "targets.txt").write_text("\n".join(r.models.ids[30:]) + "\n")
     disco("import", "npz", "r.npz", "--out", "toy.zarr", cwd=folder)
     disco("condense", "toy.zarr", "--out", "toy-20", "--anchors", 20, "--sources", "sources.txt", cwd=folder)
@@ -297,6 +297,7 @@ def test_help_names_everything_there_is_to_choose(command, option, names):
         (("import", "table", "r.npz", "--column", "item", "--out", "x"), "--column takes OURS=THEIRS"),
         (("condense", "nothing.zarr", "--out", "x"), "'nothing.zarr' does not exist"),
         (("condense", "toy.zarr", "--out", "toy-20"), "exists already"),
+        (("condense", "toy-20", "--out", "x"), "'toy-20' is a condensation, not models' answers"),
         (("condense", "toy.zarr", "--out", "x", "--anchors", "81"), "81 anchors were asked for"),
         (("condense", "toy.zarr", "--out", "x", "--select", "jds"), "is not known"),
         (("condense", "toy.zarr", "--out", "x", "--select-opt", "stratify"), "write NAME=VALUE"),
@@ -319,7 +320,10 @@ def test_help_names_everything_there_is_to_choose(command, option, names):
         (("estimate", "toy.zarr", "toy.zarr"), "is not a condensation"),
         (("estimate", "toy-20", "nothing.npz"), "does not exist"),
         (("estimate", "toy-20", "toy.zarr", "--level", "90"), "level must lie between 0 and 1"),
-        (("estimate", "toy-20", "toy.zarr", "--models", "wrong.txt"), "1 models have no answers in toy.zarr: gpt-7"),
+        (
+            ("estimate", "toy-20", "toy.zarr", "--models", "wrong.txt"),
+            "no answers, or not to all 20 items asked, from gpt-7",
+        ),
         (("estimate", "toy-20", "part.npz"), "anchors of 'toy' from"),
         (("anchors", "toy-20", "--format", "pdf"), "Choose from: ids, csv, json"),
         (("info", "r.txt"), "'r.txt' does not exist"),
@@ -401,6 +405,28 @@ def test_interrupted_commands_say_so(tmp_path):
     _, said = process.communicate()
     assert process.returncode == 130
     assert said.splitlines()[-1] == "disco: interrupted; nothing was left half-written"
+
+
+def test_a_study_that_was_cut_off_is_called_so(tmp_path):
+    (tmp_path / "s" / "parts").mkdir(parents=True)
+    for command in ("info", "report", "check"):
+        assert "'s' is a study that was cut off" in refused(command, "s", cwd=tmp_path)
+
+
+def test_where_nothing_may_be_written_is_found_before_the_work(work, tmp_path, monkeypatch):
+    for name in ("toy.npz", "toy-20"):
+        (tmp_path / name).symlink_to(work / name)
+    (tmp_path / "notes").mkdir()
+    for command in (
+        ("condense", "no.npz", "--out", "notes", "--overwrite"),
+        ("estimate", "toy-20", "no.npz", "--out", "notes"),
+        ("compare", "toy-20", "no.npz", "no.npz", "--out", "notes"),
+        ("import", "npz", "no.npz", "--out", "notes", "--overwrite"),
+        ("import", "table", "no.csv", "--out", "notes", "--overwrite"),
+    ):
+        line = refused(*command, cwd=tmp_path)
+        assert "'notes' exists and is something else (it holds no" in line
+        assert line.endswith("not overwritten; choose another name")
 
 
 def test_demo_end_to_end(tmp_path):

@@ -77,6 +77,12 @@ def test_more_anchors_than_items_are_refused(name):
             selector(name)(r, k, rng=0)
 
 
+def test_a_number_of_anchors_that_is_none_is_refused(name):
+    for value in (10.0, "10", True):
+        with pytest.raises(ValidationError, match=f"n_anchors must be a whole number, got {value!r}"):
+            selector(name)(population(), value, 0)
+
+
 def test_items_without_weight_are_taken_in_no_harm_or_refused(name):
     """Ten of 60 items count: five anchors can be had by any method; 20 only where some may count for nothing."""
     r = population()

@@ -109,7 +109,10 @@ def test_booleans_are_grades(tmp_path):
             "model,item,subtask,score\na,0,law,1\na,0,art,0\n",
             r"item '0' is of several subtasks, art, law \(1 such items\): .* such as 'art/0' and 'law/0'",
         ),
-        ("model,item,score\na,x,1\na,y,\n", "score of model 'a', item 'y' is None, expected a number"),
+        (
+            "model,item,score\na,x,1\na,y,\n",
+            "score of model 'a', item 'y' is empty: leave out rows without an answer",
+        ),
         ("model,item,score\na,x,1\na,y,oops\n", "score of model 'a', item 'y' is 'oops'"),
         ("model,item,score\na,x,1.5\n", "model 'a', item 'x' is 1.5"),
         ("model,item,score\n,x,1\n", "column 'model' is empty in 1 rows"),

@@ -75,6 +75,12 @@ def test_what_is_no_such_table_is_refused(tmp_path):
         from_table(table.drop("truth"))
     with pytest.raises(ValidationError, match="divide percent by 100"):
         from_table(table.with_columns(pl.col("truth") * 100))
+    with pytest.raises(ValidationError, match=r"estimate goes from .*; divide percent by 100"):
+        from_table(table.with_columns(pl.col("estimate") * 100))
+    from_table(table.with_columns(pl.col("estimate") * 1.5 - 0.4))  # a line fitted to scores may leave [0, 1]
+    for name in ("run", "model", "method"):
+        with pytest.raises(ValidationError, match=f"{name} is missing in 1 rows"):
+            from_table(table.with_columns(pl.when(pl.int_range(pl.len()) > 0).then(name).alias(name)))
     with pytest.raises(ValidationError, match="1 values of 'estimate' are missing"):
         from_table(table.with_columns(estimate=pl.when(pl.int_range(pl.len()) > 0).then("estimate")))
     other = pl.when((pl.col("method") == "ours") & (pl.col("model") == "m3")).then(0.5).otherwise("truth")
@@ -118,6 +124,9 @@ def test_errors_stand_beside_calibration(tmp_path):
     one = table.row(0, named=True)
     own = result.table.filter(pl.col("model") == one["model"])
     assert one["mae_pp"] == pytest.approx(100 * (own["truth"] - own["estimate"]).abs().mean())
+    _tampered(tmp_path / "calibration.parquet", "ece")
+    with pytest.raises(FormatError, match="is damaged: its checksum does not fit"):
+        errors_by_calibration(result, tmp_path)
     graded = population(40, 60, graded=True)
     other = study(["random+direct"], graded, "iid", 10, 2, 0, out=tmp_path / "graded")
     with pytest.raises(DiscoError, match="calibration needs a study of responses with probabilities"):
@@ -150,3 +159,12 @@ def test_costs_are_read_where_they_were_recorded(tmp_path):
         lm_eval_seconds(tmp_path / "nowhere")
     study(["random+direct"], population(40, 60), "iid", 10, 2, 0, out=tmp_path / "s")
     assert study_seconds(tmp_path / "s")["n_sources"].to_list() == [36]
+    _tampered(tmp_path / "s" / "times.parquet", "select_s")
+    with pytest.raises(FormatError, match="is damaged: its checksum does not fit"):
+        study_seconds(tmp_path / "s")
+
+
+def _tampered(file, column):
+    """The same table with other numbers in a column, under the checksum of the former ones."""
+    seal = pl.read_parquet_metadata(file)["disco-eval"]
+    pl.read_parquet(file).with_columns(pl.col(column) + 1).write_parquet(file, metadata={"disco-eval": seal})

@@ -582,6 +582,17 @@ def test_other_responses_of_the_same_names_and_scores_are_not_taken_up(r, tmp_pa
     assert len(list((tmp_path / "out" / "parts").iterdir())) > before
 
 
+def broken(responses, n_anchors, rng, deep=False):
+    raise TypeError("a bug of its own")
+
+
+def test_a_bug_in_a_users_selection_is_not_called_a_wrong_option(r):
+    with pytest.raises(TypeError, match="a bug of its own"):
+        study([Pair("mine", broken, "direct")], r, "iid", 5, 1)
+    with pytest.raises(DiscoError, match=r"selection of 'mine' does not take {'wide': True} .*unexpected keyword"):
+        study([Pair("mine", broken, "direct", {"wide": True})], r, "iid", 5, 1)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

@@ -71,7 +71,7 @@ def read_names(file: Path) -> list[str]:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as e:
         raise DiscoError(f"'{file}' cannot be read as a list of model ids, one a line ({e})") from None
-    names = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    names = [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
     if not names:
         raise DiscoError(f"'{file}' names no models; write one model id a line")
     return list(dict.fromkeys(names))
@@ -171,6 +171,15 @@ def keep(folder: Path, kind: str, *, name: str | None = None, **found: Any) -> P
 
     record.keep(folder, kind, command_line(), **found)
     return report(folder, name=name)
+
+
+def may_keep(out: Path | None, kind: str) -> None:
+    """Raise DiscoError, before the work is done, where `keep_new` would not write to ``out``."""
+    from ..files import may_write
+    from ..report.record import FILE
+
+    if out is not None:
+        may_write(out, FILE, f'"kind": "{kind}"', overwrite=True)
 
 
 def keep_new(out: Path, kind: str, **found: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Json, Level, More, keep_new, open_parts, print_json, say
+from .common import Json, Level, More, keep_new, may_keep, open_parts, print_json, say
 
 if TYPE_CHECKING:
     from ..condensation import Condensation
@@ -59,6 +59,7 @@ def compare(
 
     if margin is not None and not 0 < margin < 100:
         raise ValidationError(f"--margin is a drop in points, above 0 and below 100; got {margin:g}")
+    may_keep(out, "comparison")
     c = load(condensation)
     pair = (
         _answers(c, [baseline, *(baseline_also or [])], "baseline", baseline_model, more),

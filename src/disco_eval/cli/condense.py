@@ -133,11 +133,13 @@ def condense(
     **disco condense arc.csv hellaswag.csv gsm8k.csv --out three-100 --cost tokens --budget 20000**
     """
     from .. import condensing
+    from ..artifact import KIND
+    from ..audit import JSON
+    from ..files import may_write
     from ..report.pages import report
     from ..resources import limited, on_cluster
 
-    if out.exists() and not overwrite:  # before the work, not after it
-        raise DiscoError(f"'{out}' exists already; choose another name, or overwrite it with --overwrite")
+    may_write(out, JSON, KIND, overwrite)  # before the work, not after it
     with limited(memory):
         responses, called = _read(stores, sources, cost)
     with limited(memory), on_cluster(scheduler), progress() as tell:
@@ -258,18 +260,18 @@ def _record(c: Condensation, out: Path) -> dict[str, Any]:
 
 
 def _print(c: Condensation, out: Path) -> None:
-    from ..calibration import KEPT_TOGETHER
     from ..flags import FLAGS
     from ..report.parts import amount, with_more, with_relatives
     from ..report.record import summary
     from ..sizing import missed_by
+    from ..splits import KEPT_TOGETHER
 
     v = c.validation
-    kept = {"none": "models", **KEPT_TOGETHER}[v.grouped_by]
     drawn = ", drawn by what they count for" if c.items.weight.max() > c.items.weight.min() else ""
     print(f"{out}: {len(c.anchors)} of {c.provenance['n_items']} items of '{c.benchmark}'")
     print(
-        f"Error on {kept} left out: {100 * v.mae:.2f} ± {100 * v.mae_se:.2f} points on average, up to "
+        f"Error on {KEPT_TOGETHER[v.grouped_by]} left out: "
+        f"{100 * v.mae:.2f} ± {100 * v.mae_se:.2f} points on average, up to "
         f"{100 * v.half_width(0.9):.1f} for 90 % of models; {v.direct_mae * 100:.2f} on average for "
         f"{v.against(len(c.anchors))}{drawn}.{with_relatives(summary(c))}{with_more(summary(c))}"
     )
@@ -299,11 +301,7 @@ def _print(c: Condensation, out: Path) -> None:
         print(f"By number of source models: {points}; {more}.")
     if (cost := c.provenance.get("cost")) is not None:
         share = cost["anchors"] / cost["all"] if cost["all"] else 0.0
-        n = f"{share * c.provenance['n_items']:.0f}"
-        print(
-            f"The anchors cost {amount(cost['anchors'])} of {amount(cost['all'])}, {_percent(share)}, as much as "
-            f"{n} random item{'' if n == '1' else 's'}."
-        )
+        print(f"The anchors cost {amount(cost['anchors'])} of {amount(cost['all'])}, {_percent(share)}.")
     for flag in c.source_flags:
         print(f"{flag}: {FLAGS[flag]}.")
     print(f"Report: {out / 'report.html'}")

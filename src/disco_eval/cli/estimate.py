@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Json, Level, More, fits, keep_new, open_parts, print_json, print_table, read_names, say
+from .common import Json, Level, More, fits, keep_new, may_keep, open_parts, print_json, print_table, read_names, say
 
 MOST_COLUMNS = 6  # subtasks, up to which a table of several models has a column for each
 
@@ -53,6 +53,7 @@ def estimate(
     from ..errors import AlignmentError, some
     from ..report.record import estimates_record, summary
 
+    may_keep(out, "estimates")
     c = load(condensation)
     wanted = None if models is None else read_names(models)
     estimates: dict[str, Estimate] = {}
@@ -71,7 +72,8 @@ def estimate(
                 estimates[e.model] = e
     missing = [name for name in wanted or [] if name not in estimates]
     if missing:
-        raise AlignmentError(f"{len(missing)} models have no answers in {some(answers)}: {some(missing)}")
+        n = len(c.asked(more))
+        raise AlignmentError(f"{some(answers)}: no answers, or not to all {n} items asked, from {some(missing)}")
     shown = list(estimates.values()) if wanted is None else [estimates[name] for name in wanted]
     exported = None if export is None else _exported(c, shown, export, dataset or c.benchmark)
     if out is not None:

@@ -11,7 +11,7 @@ import typer
 
 from ..errors import DiscoError, some
 from .common import Json, Overwrite, print_json, progress, say
-from .stores import next_step, say_doubts, write
+from .stores import may_write, next_step, say_doubts, write
 
 if TYPE_CHECKING:
     from ..io.importing import Reader
@@ -68,6 +68,7 @@ def npz(
     """
     from ..io import read_npz
 
+    may_write(out, overwrite, float16, add)
     write(read_npz(source), out, overwrite, as_json, float16, add)
 
 
@@ -102,6 +103,7 @@ def table(
     columns = {ours: theirs for ours, _, theirs in pairs}
     if add and leave_out == "items":
         raise DiscoError("a store holds one set of items, so none can be left out with --add: --leave-out models")
+    may_write(out, overwrite, float16, add)
     responses = read_table(source, columns, leave_out=leave_out)
     if all(i.endswith(".0") for i in responses.items.ids.tolist()):
         say(

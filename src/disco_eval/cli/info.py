@@ -40,6 +40,7 @@ def info(
     from ..audit import JSON
     from ..io import open_answers
     from ..resources import limited
+    from ..studies.run import refuse_cut_off
 
     with limited(memory):
         if (Path(path) / JSON).is_file():
@@ -47,6 +48,7 @@ def info(
         elif found := _written(path):
             record = found
         else:
+            refuse_cut_off(Path(path))
             responses = open_answers(path)
             record = _responses(responses)
             if disagreement is not None:
@@ -176,20 +178,21 @@ def _response_words(record: dict[str, Any]) -> dict[str, str]:
 
 
 def _condensed_words(record: dict[str, Any]) -> dict[str, str]:
-    from ..calibration import KEPT_TOGETHER
+    from ..recipe import described
+    from ..splits import KEPT_TOGETHER
 
     folds, n, direct = record["folds"], record["n_anchors"], record["direct_items"]
-    kept = {"none": "models", **KEPT_TOGETHER}[folds["grouped_by"]]
+    kept = KEPT_TOGETHER[folds["grouped_by"]]
     several = record["benchmarks"]
     rows = {
         "kind": record["kind"],
         "benchmark": f"{record['benchmark']}, {_show(record['n_items'])} items",
         **({"benchmarks": f"{', '.join(several)}: each counts the same"} if several else {}),
         **({"subtasks": f"{record['subtasks']:,}"} if record["subtasks"] and not several else {}),
-        "anchors": f"{n:,}, {'half' if record['mixed'] else 'all'} by {_method(record['select'])}"
+        "anchors": f"{n:,}, {'half' if record['mixed'] else 'all'} by {described(record['select'])}"
         + (", half by chance" if record["mixed"] else ""),
         "source models": f"{record['n_sources']:,}",
-        "prediction": _method(record["predict"]),
+        "prediction": described(record["predict"]),
         "error": f"{record['mae_pp']:.2f} points on {kept} left out in {folds['n']} folds",
         "90 % of them": f"within {record['half_width_90_pp']:.2f} points",
         "random items": f"{record['direct_mae_pp']:.2f} points with {n if direct is None else direct:.0f}",
@@ -200,12 +203,6 @@ def _condensed_words(record: dict[str, Any]) -> dict[str, str]:
         rows["further items"] = f"{record['more_mae_pp']:.2f} points with {record['n_more']:,} (--more)"
     made = f"{_show(record['created'])} by disco-eval {_show(record['disco_eval'])}, seed {record['seed']}"
     return {**rows, "made": made}
-
-
-def _method(step: dict[str, Any] | None) -> str:
-    """A selection or prediction with its options."""
-    name, *rest = [f"{k}={_show(v)}" if k != "name" else str(v) for k, v in (step or {"name": "?"}).items()]
-    return f"{name} ({', '.join(rest)})" if rest else name
 
 
 def _show(value: Any) -> str:

@@ -34,17 +34,36 @@ def next_step(out: Path, r: Responses) -> str:
     return f"Next: disco condense {quote(str(out))} --out {quote(name)}" + (f" --anchors {n}" if n != 100 else "")
 
 
-def write(
-    responses: Responses, out: Path, overwrite: bool, as_json: bool, float16: bool = False, add: bool | None = None
-) -> None:
-    """Save and say what was saved; ``add`` is None where a command cannot add to what is there."""
-    n_added = 0
+def may_write(out: Path, overwrite: bool, float16: bool, add: bool) -> None:
+    """Refuse what cannot be written, or added to, before answers are read that may take long."""
+    from ..files import is_url
+    from ..files import may_write as may_make
+    from ..store import KIND, MARKER
+
     if add:
-        responses, n_added = _added(responses, out, overwrite, float16)
-    elif add is not None and out.exists() and not overwrite:
+        if is_url(out):
+            raise DiscoError(f"stores at URLs are only read; '{out}' cannot be added to")
+        if float16:
+            raise DiscoError("a store keeps the type of its probabilities; leave out --float16 with --add")
+        if overwrite:
+            raise DiscoError("--add adds to what is at --out, --overwrite replaces it; give one of them")
+        if not out.exists():
+            raise DiscoError(f"'{out}' does not exist, so there is nothing to add to; leave out --add")
+    elif out.exists() and not overwrite:
         raise DiscoError(
             f"'{out}' exists already; add to it with --add, overwrite it with --overwrite, or name another"
         )
+    else:
+        may_make(out, MARKER, KIND, overwrite)
+
+
+def write(
+    responses: Responses, out: Path, overwrite: bool, as_json: bool, float16: bool = False, add: bool = False
+) -> None:
+    """Save and say what was saved; with ``add``, the models that the store at ``out`` does not hold."""
+    n_added = 0
+    if add:
+        responses, n_added = _added(responses, out)
     else:
         responses.save(out, overwrite=overwrite, dtype="float16" if float16 else None)
     if as_json:
@@ -57,22 +76,13 @@ def write(
             print(f"Or, to keep the anchors of a condensation: disco condense {quote(str(out))} --update DIR --out NEW")
 
 
-def _added(responses: Responses, out: Path, overwrite: bool, float16: bool) -> tuple[Responses, int]:
+def _added(responses: Responses, out: Path) -> tuple[Responses, int]:
     """The store with the models that it did not hold, and how many these are."""
     import numpy as np
 
     from ..appending import append_models, same_items
-    from ..files import is_url
     from ..store import open_responses
 
-    if is_url(out):
-        raise DiscoError(f"stores at URLs are only read; '{out}' cannot be added to")
-    if float16:
-        raise DiscoError("a store keeps the type of its probabilities; leave out --float16 with --add")
-    if overwrite:
-        raise DiscoError("--add adds to what is at --out, --overwrite replaces it; give one of them")
-    if not out.exists():
-        raise DiscoError(f"'{out}' does not exist, so there is nothing to add to; leave out --add")
     there = open_responses(out)
     same_items(responses, there, str(out))
     new = ~np.isin(responses.models.ids, there.models.ids)

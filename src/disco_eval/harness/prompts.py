@@ -109,7 +109,7 @@ def anchor_tasks(condensation: Condensation, settings: Settings, lm: Any, manage
         how = settings.completed(about)
         for name, documents in part.documents.items():
             task = manager.load([name])["tasks"][name]
-            _configure(task, (about.get("n-shot") or {}).get(name), about.get("seed"))
+            _configure(task, (about.get("n-shot") or {}).get(name), fewshot_seed(about))
             _build(task, how, lm)
             requests: dict[int, list[Any]] = {document: [] for document in documents}
             for request in task.instances:
@@ -180,12 +180,18 @@ def asked_of(condensation: Condensation, more: int = 0, harness: str = "lm-eval"
     return parts
 
 
-def _configure(task: Any, n_shot: Any, seed: Any) -> None:
+def fewshot_seed(recorded: Mapping[str, Any]) -> int:
+    """The seed that the source models' examples were drawn with; lm_eval's own where none was recorded."""
+    seed = recorded.get("seed")
+    return seed if isinstance(seed, int) else FEWSHOT_SEED
+
+
+def _configure(task: Any, n_shot: Any, seed: int) -> None:
     if isinstance(n_shot, int):
         task.set_config(key="num_fewshot", value=n_shot)
     elif task.get_config("num_fewshot") is None:
         task.set_config(key="num_fewshot", value=0)
-    task.set_fewshot_seed(seed=seed if isinstance(seed, int) else FEWSHOT_SEED)
+    task.set_fewshot_seed(seed=seed)
 
 
 def _build(task: Any, settings: Settings, lm: Any) -> None:

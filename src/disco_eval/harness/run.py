@@ -17,7 +17,7 @@ from ..io.records import in_layout
 from ..io.runs import Run
 from ..joining import beside
 from ..responses import Responses
-from .prompts import AnchorTask, Settings, anchor_tasks, lm_eval_module
+from .prompts import AnchorTask, Settings, anchor_tasks, fewshot_seed, lm_eval_module
 
 Progress = Callable[[str, int, int], None]
 
@@ -192,6 +192,7 @@ def _start(
     """
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / RESULTS
+    seeds = {fewshot_seed(one.recorded) for one in tasks}  # benchmarks condensed together have their own
     count = {one.name: len({*one.requests, *(row["doc_id"] for row in others[one.name])}) for one in tasks}
     about: dict[str, Any] = {
         "results": {},
@@ -199,7 +200,7 @@ def _start(
         "n-shot": {one.name: one.task.get_config("num_fewshot") for one in tasks},
         "versions": {one.name: one.task.VERSION for one in tasks},
         "n-samples": {one.name: {"original": one.n_documents, "effective": count[one.name]} for one in tasks},
-        "config": {"fewshot_seed": 1234},
+        "config": {"fewshot_seed": seeds.pop() if len(seeds) == 1 else None},
         "date": time.time(),
         "lm_eval_version": lm_eval_module().__version__,
         "disco_eval": {

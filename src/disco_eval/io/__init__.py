@@ -60,6 +60,8 @@ def open_answers(
         found = _outputs(where, items, graded or {})
         if found is not None:
             return found
+    if (where / "condensation.json").is_file():
+        raise FormatError(f"'{where}' is a condensation, not models' answers; disco info and disco report show it")
     if where.is_dir() or not where.exists():
         return open_responses(where)
     from .table import SUFFIXES, read_table

@@ -258,14 +258,14 @@ def _number(frame: pl.DataFrame, name: str, path: str) -> pl.Series:
     if column.dtype == pl.Boolean or column.dtype.is_numeric():
         numbers = column.cast(pl.Float64)
     else:
-        text = column.cast(pl.String).str.strip_chars()
-        text = text.str.to_lowercase().replace({"true": "1", "false": "0"})
+        text = column.cast(pl.String).str.strip_chars().str.to_lowercase().replace({"true": "1", "false": "0"})
         numbers = text.cast(pl.Float64, strict=False)
     empty = numbers.is_null() | numbers.is_nan()
     if empty.any():
         row = frame.row(int(empty.arg_max() or 0), named=True)
+        held = "is empty: leave out rows without an answer" if row[name] is None else f"is {row[name]!r}"
         raise ValidationError(
-            f"'{path}': {name} of model '{row['model']}', item '{row['item']}' is {row[name]!r}, expected a number "
+            f"'{path}': {name} of model '{row['model']}', item '{row['item']}' {held}, expected a number "
             f"({empty.sum()} such rows)"
         )
     return numbers

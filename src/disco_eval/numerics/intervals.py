@@ -32,7 +32,7 @@ def symmetric_quantile(residuals: NDArray[Any], level: float) -> float:
 
 def check_level(level: float) -> None:
     """Refuse a nominal coverage that is no number between 0 and 1."""
-    if not isinstance(level, Real) or not 0 < level < 1:
+    if not isinstance(level, Real) or not 0.5 < 0.5 + float(level) / 2 < 1:  # as `normal_width` needs it
         raise ValidationError(f"level must lie between 0 and 1, such as 0.9, got {level!r}")
 
 

@@ -16,6 +16,7 @@ from ..harness.watch import TABLE as CHECKPOINTS
 from ..harness.watch import read_points
 from ..studies.predictions import FILE as PREDICTIONS
 from ..studies.predictions import read_predictions
+from ..studies.run import refuse_cut_off
 from . import charts, parts, record, subtasks
 from .condensed import condensation_page, demo_page
 from .methods import study_page
@@ -61,6 +62,7 @@ def page_of(path: Path, name: str) -> Page:
         return study_page(read_predictions(path), name)
     if (path / CHECKPOINTS).is_file():
         return _watch(path, {"condensation": None, "level": None})
+    refuse_cut_off(path)
     raise DiscoError(
         f"'{path}' holds nothing to report on: a report needs what 'disco demo', 'condense', 'study', 'run', 'watch', "
         "'estimate --out' or 'compare --out' wrote"
@@ -78,9 +80,7 @@ def _of_record(path: Path, about: dict[str, Any]) -> Page:
     try:
         return makers[about["kind"]](path, about)
     except (KeyError, TypeError, AttributeError) as e:
-        raise FormatError(
-            f"'{path / record.FILE}' lacks something ({e!r}); run the command that wrote it again"
-        ) from None
+        raise FormatError(f"'{path / record.FILE}' lacks something ({e!r}); run the command that wrote it again") from e
 
 
 # ---- study, watch, estimates, comparison -----------------------------------------------------------------------

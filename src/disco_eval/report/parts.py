@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import __version__
-from ..calibration import KEPT_TOGETHER, CrossValidation
+from ..calibration import CrossValidation
 from ..condensation import Condensation
 from ..estimates import Rank
 from ..flags import FLAGS, OF_SOURCES
 from ..numerics.intervals import symmetric_quantile
+from ..recipe import described
+from ..splits import KEPT_TOGETHER
 from ..studies.cost import Cost
 from . import charts
 from .page import Data, Fact, Figure, Section, Table, Value
@@ -309,7 +311,7 @@ def with_more(about: dict[str, Any]) -> str:
 
 def error_fact(about: dict[str, Any], more: int = 0) -> Fact:
     """How far estimates of left-out source models were off from the anchors alone, and with further items."""
-    kept = KEPT_TOGETHER.get(about["grouped_by"], "a few")
+    kept = "a few" if about["grouped_by"] == "none" else KEPT_TOGETHER[about["grouped_by"]]
     other = f" (± {about['mae_se_pp']:.2f} with other anchors)" if "mae_se_pp" in about else ""  # older records lack it
     against = about.get("against", "as many random items")
     beside = f"{against[0].upper()}{against[1:]}: {about['direct_mae_pp']:.2f}."
@@ -330,17 +332,12 @@ def made_from(about: dict[str, Any]) -> list[tuple[str, str]]:
     lines = [
         ("Benchmark", f"{about['benchmark']}, {count_of(about.get('n_items'))} items"),
         ("Source models", f"{about['n_sources']:,}"),
-        ("Anchors", f"{about['n_anchors']:,} by {_step(about.get('select'))}"),
-        ("Prediction", _step(about.get("predict"))),
+        ("Anchors", f"{about['n_anchors']:,} by {described(about.get('select'))}"),
+        ("Prediction", described(about.get("predict"))),
         ("Seed", str(about.get("seed"))),
         ("Condensed", str(about.get("created") or "unknown")),
     ]
     return lines
-
-
-def _step(step: dict[str, Any] | None) -> str:
-    rest = ", ".join(f"{k}={v}" for k, v in (step or {}).items() if k != "name")
-    return str((step or {}).get("name", "unknown")) + (f" ({rest})" if rest else "")
 
 
 def count_of(n: Any) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..axes import read_only
-from ..errors import ValidationError
+from ..errors import ValidationError, check_kind
 from ..responses import Items, Responses
 
 Array = NDArray[Any]
@@ -68,6 +68,7 @@ class Anchors:
 
 def check_count(responses: Responses, n_anchors: int) -> None:
     """Refuse a number of anchors that the benchmark cannot give."""
+    check_kind("int", n_anchors=n_anchors)
     if not 1 <= n_anchors <= responses.n_items:
         raise ValidationError(
             f"{n_anchors} anchors were asked for, but the benchmark has {responses.n_items} items; "

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from ..errors import check_kind
 from ..numerics.likeness import effective_number
 from ..numerics.rng import Seed
 from ..resources import block_bytes
@@ -42,6 +43,7 @@ def auto(
 
     Raises ValidationError for more anchors than items that count, or costs that are not known.
     """
+    check_kind("int", n_anchors=n_anchors)
     n_candidates = max(1, min(_n_candidates(responses), MOST_NUMBERS // max(n_anchors, 1) ** 2))
     choose = partial(_telling, cost_power) if n_candidates > 1 else first_sample
     return draw(responses, n_anchors, rng, Drawing("auto", n_candidates, choose, Price(cost_power, budget)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ValidationError
+from ..errors import ValidationError, check_kind
 from ..numerics.rng import Seed, generator
 from ..responses import Responses
 from . import passes
@@ -99,8 +99,7 @@ def _most(
 def _committee(responses: Responses, size: int | None, rng: np.random.Generator) -> Responses:
     if size is None or size == responses.n_models:
         return responses
-    if not isinstance(size, int):
-        raise ValidationError(f"committee_size must be a whole number of models, got {size!r}")
+    check_kind("int", committee_size=size)
     if not 1 <= size <= responses.n_models:
         raise ValidationError(f"a committee of {size} was asked for, but there are {responses.n_models} source models")
     drawn = rng.choice(responses.n_models, size, replace=False)

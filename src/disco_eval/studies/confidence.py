@@ -11,10 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..errors import DiscoError, ValidationError
-from ..io.frames import read_frame
 from ..responses import Responses
 from .predictions import Predictions
-from .sealed import write_sealed
+from .sealed import read_sealed, write_sealed
 
 Array = NDArray[Any]
 
@@ -79,6 +78,6 @@ def errors_by_calibration(predictions: Predictions, folder: str | Path) -> pl.Da
     error = (100 * (pl.col("truth") - pl.col("estimate")).abs()).mean().alias("mae_pp")
     keys = ["benchmark", "split", "method", "n_anchors", "model"]
     by_model = predictions.table.group_by(keys, maintain_order=True).agg(error)
-    return by_model.join(read_frame(file), on=["benchmark", "model"], how="inner", maintain_order="left").select(
+    return by_model.join(read_sealed(file), on=["benchmark", "model"], how="inner", maintain_order="left").select(
         [*keys, "mae_pp", "ece", "mean_confidence"]
     )

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from ..errors import DiscoError, FormatError, ValidationError
-from ..io.frames import read_frame
+from .sealed import read_sealed
 
 PAPER_HOURS = {"full": 8.53, "anchors": 0.07, "offline": 3284.05}  # one H100, MMLU, five 32B models
 PAPER_SECONDS = {"full": 30739.0, "anchors": 218.0}
@@ -107,8 +107,8 @@ def _sd(measurements: list[float]) -> float:
 
 
 def study_seconds(folder: str | Path) -> pl.DataFrame:
-    """What choosing, fitting and predicting took in a study, means over runs: method, n_anchors, n_sources, select_s,
-    predict_s. This is the part of the offline stage that is not the evaluation of source models.
+    """What choosing, fitting and predicting took in a study, means over runs and splits: benchmark, method, n_anchors,
+    n_sources, select_s, predict_s. This is the part of the offline stage that is not the evaluation of source models.
 
     Raises DiscoError where the folder holds no study with times.
     """
@@ -116,4 +116,4 @@ def study_seconds(folder: str | Path) -> pl.DataFrame:
     if not file.is_file():
         raise DiscoError(f"there is no '{file}'; disco study writes it")
     keys = ["benchmark", "method", "n_anchors", "n_sources"]
-    return read_frame(file).group_by(keys, maintain_order=True).agg(pl.col("select_s", "predict_s").mean())
+    return read_sealed(file).group_by(keys, maintain_order=True).agg(pl.col("select_s", "predict_s").mean())

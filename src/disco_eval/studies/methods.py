@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -114,9 +115,10 @@ class Pair:
         if isinstance(self.select, str):
             return selector(self.select, **self.select_options)(source, n_anchors, rng)
         try:
-            chosen = self.select(source, n_anchors, rng, **self.select_options)
+            signature(self.select).bind(source, n_anchors, rng, **self.select_options)
         except TypeError as e:
             raise DiscoError(f"selection of '{self.name}' does not take {dict(self.select_options)} ({e})") from None
+        chosen = self.select(source, n_anchors, rng, **self.select_options)
         if not isinstance(chosen, Anchors):
             raise ValidationError(
                 f"the selection of '{self.name}' gave a {type(chosen).__name__}, expected Anchors: "

@@ -17,6 +17,7 @@ from .sealed import read_sealed, write_sealed
 
 FILE = "predictions.parquet"
 SAME_TRUTH = 1e-6  # true scores of single precision are the same to this
+_BEYOND = {"truth": 0.0, "estimate": 1.0}  # how far outside [0, 1] values may lie: a line fitted to scores leaves it
 KEYS = ("benchmark", "split", "method", "n_anchors")
 SCHEMA: dict[str, Any] = {
     "benchmark": pl.String,
@@ -113,7 +114,8 @@ def read_predictions(path: str | Path) -> Predictions:
     Needed: method, run, n_anchors, model, truth, estimate. Other columns of the layout are filled where absent:
     benchmark and split with ``""``, low, high and seconds with null; columns beyond it are ignored.
 
-    Raises DiscoError where there is none, FormatError where columns are missing or scores are no numbers in [0, 1].
+    Raises DiscoError where there is none, FormatError where columns are missing, ValidationError where scores
+    are no numbers in [0, 1]; an estimate may lie outside by less than 1.
     """
     file = Path(path) / FILE if Path(path).is_dir() else Path(path)
     if not file.is_file():
@@ -153,13 +155,16 @@ def _check(table: pl.DataFrame, whose: str) -> None:
             raise ValidationError(
                 f"{whose}: {(~np.isfinite(values)).sum()} values of '{name}' are missing or no numbers"
             )
-    if table["n_anchors"].null_count():
-        raise ValidationError(f"{whose}: n_anchors is missing in {table['n_anchors'].null_count()} rows")
-    truth = table["truth"].to_numpy()
-    if truth.min() < 0 or truth.max() > 1:
-        raise ValidationError(
-            f"{whose}: truth reaches {truth.max():.4g}, expected scores in [0, 1]; divide percent by 100"
-        )
+    for name in ("n_anchors", "run", "model", "method"):
+        if table[name].null_count():
+            raise ValidationError(f"{whose}: {name} is missing in {table[name].null_count()} rows")
+    for name, beyond in _BEYOND.items():
+        values = table[name].to_numpy()
+        if values.min() < -beyond or values.max() > 1 + beyond:
+            raise ValidationError(
+                f"{whose}: {name} goes from {values.min():.4g} to {values.max():.4g}, expected scores in [0, 1]; "
+                "divide percent by 100"
+            )
     told = table.group_by("benchmark", "split", "run", "model", maintain_order=True)
     apart = told.agg((pl.col("truth").max() - pl.col("truth").min()).alias("by")).filter(pl.col("by") > SAME_TRUTH)
     if len(apart):

@@ -341,6 +341,14 @@ def _describe(out: Path, record: dict[str, Any]) -> None:
         draft.write_text(json.dumps({**record, "checksum": checksum_of(record)}, indent=1) + "\n", encoding="utf-8")
 
 
+def refuse_cut_off(folder: Path) -> None:
+    """Say of a folder with a study's finished parts and nothing else how to get the rest."""
+    if (folder / "parts").is_dir() and not (folder / STUDY).exists():
+        raise FormatError(
+            f"'{folder}' is a study that was cut off; the same 'disco study' again goes on with what is done"
+        )
+
+
 def read_study(folder: Path) -> dict[str, Any]:
     """What a study was asked for, from its folder; FormatError where that is missing or damaged."""
     file = folder / STUDY
