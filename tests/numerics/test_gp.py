@@ -88,3 +88,19 @@ def test_a_process_like_another_has_its_kernel_and_learns_the_noise():
     assert noisy.kernel[2] > full.kernel[2]
     far = GaussianProcess.fit(np.sqrt(3) * X + 5, accuracy, y, full)  # lengths are counted in distances
     np.testing.assert_allclose(far.kernel, full.kernel, rtol=1e-5)
+
+
+def test_where_all_but_one_answer_alike_nothing_is_made_of_rounding():
+    """The one alone tells how scores go with accuracy: without it nobody knows, and no deviation is absurd."""
+    rng = np.random.default_rng(0)
+    grades = np.ones((10, 5))
+    grades[4, 0] = 0.0
+    scores = 0.97 + 0.02 * rng.standard_normal(10)
+    gp = GaussianProcess.fit(grades, grades.mean(axis=1), scores)
+    error, sd = gp.left_out(np.arange(10))
+    assert (error[4], sd[4]) == pytest.approx((0.0, scores.std()))
+    assert np.abs(error).max() < 0.1
+    assert sd.min() > 0.001
+    new = rng.integers(0, 2, (6, 5)).astype(float)
+    _, deviation = gp.predict(new, new.mean(axis=1))
+    assert deviation.max() < 0.5

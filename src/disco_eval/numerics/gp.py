@@ -15,6 +15,8 @@ LENGTHS = (0.5, 1.0, 3.0)  # of the radial kernel, in medians of the squared dis
 SHAPES = tuple((mixture, length) for mixture in MIXTURES for length in (LENGTHS if mixture < 1 else (1.0,)))
 NOISES = np.logspace(-4, 1.5, 23)  # in mean eigenvalues of the kernel
 _LEAST_NOISE = 1e-8  # of a kernel scaled to 1
+_ROUNDING = 1e-12  # of the largest precision, below which the precision of a model is a difference of rounded numbers
+_NOTHING = 1e-6  # mean eigenvalue, of such a kernel outside the span of the mean, that is rounding in single precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +74,7 @@ class GaussianProcess:
             known = like.X.astype(np.float64)
             shapes = ((float(like.kernel[0]), float(like.kernel[1]) / _median(squared_distances(known, known))),)
         kernel = _most_likely(linear, distance, median, Z, y, shapes)
-        noise = max(float(kernel[2]), _LEAST_NOISE)  # identical models leave a kernel that has no inverse of its own
-        inverse = np.linalg.inv(_mix(linear, distance, kernel) + noise * np.eye(n))
+        inverse = np.linalg.inv(_mix(linear, distance, kernel) + kernel[2] * np.eye(n))
         ZK = Z.T @ inverse
         beta = np.linalg.pinv(ZK @ Z, hermitian=True) @ (ZK @ y)
         return cls(X, centre, scale, accuracy, basis, kernel, beta, inverse @ (y - Z @ beta), inverse)
@@ -112,16 +113,20 @@ class GaussianProcess:
         """Errors (score minus prediction) of the training models, each predicted without its group, and deviations.
 
         ``groups`` (n,) names what is left out together. Hyper-parameters are kept, the rest is exact: the block
-        version of the leave-one-out formula (Rasmussen & Williams, 2006, equation 5.12). Both have shape (n,).
+        version of the leave-one-out formula (Rasmussen & Williams, 2006, equation 5.12). Both have shape (n,). A group
+        that alone tells a coefficient of the mean cannot be predicted without it: no error, the deviation of all scores.
         """
         ZK, cov = self._mean_terms()
         projected = self.inverse - ZK.T @ cov @ ZK
         error, sd = np.empty(len(self.alpha)), np.empty(len(self.alpha))
+        least = _ROUNDING * float(np.diag(self.inverse).max())
         for name in np.unique(groups):
             at = np.flatnonzero(groups == name)
-            block = np.linalg.pinv(projected[np.ix_(at, at)], hermitian=True)
+            value, vector = np.linalg.eigh(projected[np.ix_(at, at)])
+            known = vector[:, value > least]
+            block = (known / value[value > least]) @ known.T
             error[at] = block @ self.alpha[at]
-            sd[at] = np.sqrt(np.maximum(np.diag(block) * self.kernel[3], 1e-12))
+            sd[at] = np.sqrt(np.maximum(np.diag(block) * self.kernel[3], 1e-12)) if known.shape == vector.shape else 1.0
         return error * self.basis[1, 1], sd * self.basis[1, 1]
 
     def _mean_terms(self) -> tuple[Array, Array]:
@@ -175,7 +180,8 @@ def _most_likely(
     """Mixture, length, noise and variance of the largest restricted likelihood, (4,), among ``shapes``.
 
     Seen from outside the span of Z, the noisy covariance is diagonal in the kernel's eigenvectors, so one
-    decomposition serves all noises.
+    decomposition serves all noises. Where the kernel is nothing out there (models that answer all but alike), the data
+    say nothing of the noise's share, and f is taken to vary as much as the noise.
     """
     rank = int(np.linalg.matrix_rank(Z))
     outside = np.linalg.qr(Z, mode="complete")[0][:, rank:]
@@ -184,13 +190,14 @@ def _most_likely(
         kernel = np.array([mixture, length * median, 0.0, 0.0])
         value, vector = np.linalg.eigh(outside.T @ _mix(linear, distance, kernel) @ outside)
         value = np.maximum(value, 0.0)
-        mean = max(float(value.mean()), 1e-12)
+        mean = float(value.mean())
+        noises = np.maximum(NOISES * mean, _LEAST_NOISE) if mean > _NOTHING else np.ones(1)
         square = (vector.T @ (outside.T @ y)) ** 2
-        total = value[:, None] + NOISES * mean
+        total = value[:, None] + noises
         variance = np.maximum((square[:, None] / total).mean(axis=0), 1e-300)
         likelihood = -0.5 * (np.log(total).sum(axis=0) + len(value) * np.log(variance))
         at = int(np.argmax(likelihood))
         if likelihood[at] > best:
             best = float(likelihood[at])
-            found = np.array([mixture, length * median, NOISES[at] * mean, variance[at]])
+            found = np.array([mixture, length * median, noises[at], variance[at]])
     return found
