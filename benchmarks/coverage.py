@@ -4,10 +4,11 @@ python benchmarks/coverage.py RESPONSES.npz [--splits iid,family,top10,top30] [-
     [--leak | --sure] [--more 0]
 
 Every target is estimated by a condensation of the sources alone. Coverage is the share of targets whose true score lies
-in the interval; width is in points. With --leak, 30 % of every target's anchors are also made right at random, and the
-share flagged "odd-answers" is shown against the share among the honest answers (grades only). With --sure the same with
-probabilities: the leaked model gives 0.97 to the label. With --more N the answers to N further items are taken into
-account too, and of leaked and honest models "either" counts those flagged "odd-answers" or "anchors-differ".
+in the interval; width is in points. ``top10+3`` is top10 with the three best models among the sources. With --leak,
+30 % of every target's anchors are also made right at random, and the share flagged "odd-answers" is shown against the
+share among the honest answers (grades only). With --sure the same with probabilities: the leaked model gives 0.97 to
+the label. With --more N the answers to N further items are taken into account too, and of leaked and honest models
+"either" counts those flagged "odd-answers" or "anchors-differ".
 """
 
 import argparse
@@ -27,10 +28,11 @@ def cells(r, split, repeat):
         rng = np.random.default_rng(seed)
         if split.startswith(("top", "worst")):
             order = ranked if split.startswith("top") else ranked[::-1]
-            share = int(split.removeprefix("top").removeprefix("worst")) / 100
-            n = r.n_models
-            low = order[: round((0.5 if share > 0.2 else 0.9) * n)]
-            yield np.sort(rng.choice(low, round(0.9 * len(low)), replace=False)), order[n - round(share * n) :], seed
+            part, _, known = split.removeprefix("top").removeprefix("worst").partition("+")
+            share, n = int(part) / 100, r.n_models
+            low, best = order[: round((0.5 if share > 0.2 else 0.9) * n)], n - int(known or 0)
+            source = np.append(rng.choice(low, round(0.9 * len(low)), replace=False), order[best:])
+            yield np.sort(source), order[n - round(share * n) : best], seed
             continue
         group = r.models.ids if split == "iid" else r.models.family if split == "family" else r.models.base
         names = rng.permutation(np.unique(group))

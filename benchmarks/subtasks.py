@@ -39,7 +39,7 @@ def own_means(answers: Responses, asked: Items, names: list[str], scores: np.nda
 
 def by_line(c, new: Responses, scores: np.ndarray) -> np.ndarray:
     """Subtask scores where what the anchors leave follows the overall score and nothing else."""
-    parts = c.subtask_parts()
+    parts = c.subtasks.parts()
     line, left, known = c.subtask_model.line, left_of(parts), c.answers(new).grades() @ parts
     return np.clip(known + np.clip(line[0] + scores[:, None] * line[1], 0, left), 0, 1)
 

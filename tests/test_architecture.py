@@ -13,7 +13,8 @@ LAYERS = [
     ["errors", "flags"], ["files", "hub", "resources"], ["numerics"], ["axes"], ["checks"], ["responses"],
     ["layout", "doubts"], ["store"], ["appending", "joining"], ["io", "splits"], ["select"], ["predict"],
     ["recipe", "topup"], ["further", "baseline"], ["relatives"], ["calibration", "estimates", "sizing"],
-    ["more", "pairs"], ["condensation"], ["condensing"], ["audit", "card", "comparison", "older"], ["artifact"],
+    ["more", "pairs", "subtasks", "left_out"], ["condensation"], ["condensing"],
+    ["audit", "card", "difference", "older"], ["comparison"], ["artifact"],
     ["studies"], ["integrity"], ["harness"], ["report"], ["cli"], ["__main__"],
 ]  # fmt: skip
 RANK = {name: k for k, layer in enumerate(LAYERS) for name in layer}

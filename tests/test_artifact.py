@@ -85,7 +85,7 @@ ERRORS = {"direct_mae": 0.1, "grouped_by": "none", "n_folds": 5, "near": 0.3, "c
     ("changes", "message"),
     [
         ({"kind": "a cake"}, "does not describe a condensation"),
-        ({"format": 99}, "written by a newer version; update disco-eval .format 99; this version reads 1 to 15"),
+        ({"format": 99}, "written by a newer version; update disco-eval .format 99; this version reads 1 to 16"),
         ({"format": "x"}, "in no known"),
         ({"format": True}, "in no known"),
         ({"benchmark": 7}, "benchmark"),

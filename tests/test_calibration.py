@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from disco_eval import Items, Models, Responses, condense, load
-from disco_eval.calibration import APART, LEAST_ODD, OUTSIDE, as_dear
+from disco_eval.baseline import as_dear
+from disco_eval.calibration import APART, LEAST_ODD, OUTSIDE
 from disco_eval.condensing import _of_folds
 from disco_eval.flags import FLAGS, OF_SOURCES
 from disco_eval.numerics.likeness import effective_number

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, comparison, condense
+from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, condense, difference
 from disco_eval.artifact import load
 from disco_eval.cli.compare import _next
-from disco_eval.comparison import Comparison, _by_anchors, _more_items, _Said, _with_more, compare
+from disco_eval.comparison import Comparison, _more_items, compare
+from disco_eval.difference import Asked, Difference, by_anchors, with_more
 from disco_eval.io import write_npz
 from disco_eval.pairs import calibrate
-from disco_eval.recipe import assess
 from tests.cli.test_cli import disco
 from tests.conftest import population
 
@@ -296,7 +296,7 @@ def test_errors_that_grow_by_a_power_of_the_distance_are_carried_on_by_it(power)
 
 def test_what_is_taken_off_a_difference_is_left_in_the_interval(small, monkeypatch):
     """Pairs of sources may say that differences this small are all error; these two need not be such a pair."""
-    monkeypatch.setattr("disco_eval.comparison.calibrate", lambda *args: (0.25, 0.001, 100, 0.3))
+    monkeypatch.setattr("disco_eval.difference.calibrate", lambda *args: (0.25, 0.001, 100, 0.3))
     r = population(40, 120)
     order = np.argsort(r.scores())
     one, other = (r.pick(models=[int(order[k])]) for k in (15, 22))
@@ -344,7 +344,7 @@ def test_items_that_do_not_count_are_not_asked_for():
 
 def test_how_many_more_items_counts_that_they_run_out():
     """Half-width 0.05 where 0.04 would decide: a survey of further items, 0.08 wide for 100, is weighed with it."""
-    said = _Said(-0.03, 0.05, 0.1, 100, 0.1, False, [(), ()], 0.08)
+    said = Difference(-0.03, 0.05, 0.1, 100, 0.1, False, [(), ()], 0.08)
     assert _more_items(said, 100, 0, 10**9, 0.07) == 144  # 1 / 0.05**2 + 144 / (100 * 0.08**2) = 1 / 0.04**2
     few = _more_items(said, 100, 0, 300, 0.07)
     square = 0.08**2 / (1 / 100 - 1 / 400)
@@ -390,9 +390,9 @@ def test_a_few_further_items_do_not_overrule_suspect_anchors():
 
 def halves_with_few(c, one, other, flag, lead):
     """Half-width of the difference's interval with 8 further items, where the candidate is flagged so and leads so."""
-    both, made = [c.answers(r) for r in (one, other)], c.top_up(8)
-    said = replace(_by_anchors(c, *both, 0.9), flags=[(), (flag,)])
-    return _with_more(said, said.half, made, both, [c.further(r, 8) for r in (one, other)], [0.0, lead], 0.9).half
+    pair = [Asked.of(c, r, 8) for r in (one, other)]
+    said = replace(by_anchors(c, pair, 0.9), flags=[(), (flag,)])
+    return with_more(said, said.half, c.top_up(8), pair, [0.0, lead], 0.9).half
 
 
 def test_a_pair_that_is_unlike_all_is_known_where_all_items_are(all_known):
@@ -407,12 +407,12 @@ def test_a_pair_that_is_unlike_all_is_known_where_all_items_are(all_known):
 def test_the_survey_s_interval_comes_in_by_the_larger_of_two_reasons(small, monkeypatch, by_survey, unseen):
     """That an estimate is the survey's, and that the anchors cannot tell whether a model is like the sources."""
     r = population(40, 120)
-    one, other = small.answers(r.pick(models=[1])), small.answers(r.pick(models=[2]))
-    monkeypatch.setattr(comparison, "_as_survey", lambda *args: (0.0, 0.2, 0.0))
-    pairs = _by_anchors(small, one, other, 0.9)
-    monkeypatch.setattr(comparison, "_as_survey", lambda *args: (by_survey, 0.2, unseen))
-    found = _by_anchors(small, one, other, 0.9)
-    estimated = np.diff([assess(small.score_model, a).score[0] for a in (one, other)])[0]
+    pair = [Asked.of(small, r.pick(models=[k])) for k in (1, 2)]
+    monkeypatch.setattr(difference, "_as_survey", lambda *args: (0.0, 0.2, 0.0))
+    pairs = by_anchors(small, pair, 0.9)
+    monkeypatch.setattr(difference, "_as_survey", lambda *args: (by_survey, 0.2, unseen))
+    found = by_anchors(small, pair, 0.9)
+    estimated = np.diff([one.found.score[0] for one in pair])[0]
     of_pairs = pairs.half**2 - (estimated - pairs.difference) ** 2
     expected = np.sqrt(of_pairs + (estimated - found.difference) ** 2 + (0.7 * 0.2) ** 2)
     assert found.half == pytest.approx(expected)

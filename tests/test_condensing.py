@@ -8,10 +8,11 @@ import pytest
 
 import disco_eval as de
 from disco_eval import AlignmentError, DiscoError, Items, Models, Responses, ValidationError, condense, update
-from disco_eval.calibration import CrossValidation, curve_sizes
+from disco_eval.calibration import CrossValidation
 from disco_eval.comparison import compare
 from disco_eval.io import open_answers, write_npz, write_table
 from disco_eval.joining import beside, together
+from disco_eval.left_out import curve_sizes
 from disco_eval.select import selector
 from tests.cli.test_cli import disco
 from tests.conftest import population

@@ -146,7 +146,7 @@ def test_further_items_are_not_learned_from_where_a_fold_had_none(by_heart, tmp_
     v = c.validation
     none = np.full(len(v.truth), np.nan)
     zeros, subtasks = np.zeros(len(none)), np.zeros((len(none), 0))
-    same = Relatives(zeros, zeros, zeros, subtasks, subtasks, zeros, zeros)
+    same = Relatives(zeros, zeros, zeros, subtasks, subtasks, zeros, zeros, zeros)
     assert v.beside(same).n_more == 40
     assert v.beside(same).relatives is same
     without = v.beside(replace(same, more_error=np.where(np.arange(len(none)) < 9, np.nan, zeros)))

@@ -194,7 +194,7 @@ distances = st.lists(st.floats(0, 1), min_size=1, max_size=30).map(np.array)
 
 @given(alone=distances, away=distances, asked=distances)
 def test_the_nearer_the_likelier(alone, away, asked):
-    known = Relatives(np.zeros(len(alone)), np.ones(len(alone)), alone, *NOTHING_MORE)
+    known = Relatives(np.zeros(len(alone)), np.ones(len(alone)), alone, *NOTHING_MORE, np.ones(len(alone)))
     likely = known.likely(np.sort(asked), away)
     assert ((likely > 0) & (likely < 1)).all()
     assert (np.diff(likely) <= 1e-12).all()
@@ -202,7 +202,7 @@ def test_the_nearer_the_likelier(alone, away, asked):
 
 def test_counts_are_squared():
     """Eight left out alone stand as far or farther, two left out with their family as near or nearer; one is added."""
-    known = Relatives(np.zeros(10), np.ones(10), np.array([0.1] * 2 + [0.5] * 8), *NOTHING_MORE)
+    known = Relatives(np.zeros(10), np.ones(10), np.array([0.1] * 2 + [0.5] * 8), *NOTHING_MORE, np.ones(10))
     away = np.array([0.3] * 2 + [0.9] * 8)
     assert known.likely(np.array([0.4]), away) == pytest.approx(9**2 / (9**2 + 3**2))
 
@@ -210,14 +210,14 @@ def test_counts_are_squared():
 def test_the_quantile_is_in_claimed_errors():
     rng = np.random.default_rng(0)
     error, scale = rng.normal(size=50), rng.uniform(0.5, 2, 50)
-    assert Relatives(error, scale, scale, *NOTHING_MORE).quantile(0.9) == symmetric_quantile(error / scale, 0.9)
+    assert Relatives(error, scale, scale, *NOTHING_MORE, scale).quantile(0.9) == symmetric_quantile(error / scale, 0.9)
 
 
 def test_distances_that_rounding_moves_are_equal():
     """Copies are 0 apart, or what the root of a last bit is: which of both is chance."""
     none = np.zeros(0)
     known = np.repeat([0.0, 1e-8, 0.5], 10)
-    relatives = Relatives(np.zeros(30), np.ones(30), known, *[none] * 4)
+    relatives = Relatives(np.zeros(30), np.ones(30), known, *[none] * 4, np.ones(30))
     away = np.repeat([2e-8, 0.5], 15)
     likely = relatives.likely(np.array([0.0, 3e-8, 1e-3]), away)
     assert likely[0] == likely[1]

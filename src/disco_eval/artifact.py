@@ -6,9 +6,9 @@ guess, 6 the sources left out alone and how sure the survey must be to sound the
 widen, how odd strong models may look and what the anchors cannot tell, 8 whether relatives' widen later, 9, 10 and 11
 what the label's probabilities, sources that remembered, and perfect answers say of leaked anchors, 12 how much of each
 subtask the anchors are, 13 how many items that leaves, 14 what sources left out with further items erred by, and the
-right choices' probabilities of items in reserve, 15 whether intervals reach beyond the sources' scores. To change the
-layout: raise it by one, keep `load` able to read older numbers (`disco_eval.older`), add a folder to
-``tests/formats``, and say so in the changelog.
+right choices' probabilities of items in reserve, 15 whether intervals reach beyond the sources' scores, 16 how many
+sources do not say where these end, and which have relatives. To change the layout: raise it by one, keep `load` able to
+read older numbers (`disco_eval.older`), add a folder to ``tests/formats``, and say so in the changelog.
 
 Reading is parse, then audit, then build: checksums first, then every field and array is checked against what it must
 be, and only classes listed in `disco_eval.predict.SCORE_MODELS` are built. Nothing is unpickled or executed.
@@ -43,9 +43,9 @@ from .select.reserve import Reserve
 Array = NDArray[Any]
 T = TypeVar("T")
 
-FORMAT = 15
+FORMAT = 16
 READS = tuple(range(1, FORMAT + 1))
-_WIDENING = ("near", "cautious", "trusts_kin", "reaches")  # how intervals of unusual models are told
+_WIDENING = ("near", "cautious", "trusts_kin", "reaches", "lone")  # how intervals of unusual models are told
 VALIDATION = ("mae", "direct_mae", "direct_items", "grouped_by", "n_folds", "n_more", *_WIDENING)
 KIND = "disco-eval condensation"
 ARRAYS, CARD = "arrays.safetensors", "README.md"
@@ -96,9 +96,9 @@ def _try_out(c: Condensation) -> None:
     with np.errstate(all="ignore"):
         found = assess(c.score_model, one)
         values = [found.score, found.scale]
-        if c.subtask_model is not None:
-            parts = c.subtask_parts(len(c.reserve or ()))[: len(c.items)]  # the reserve's too must be of known subtasks
-            values.append(c.subtask_model.predict(one, np.clip(found.score, 0.0, 1.0), parts))
+        if c.subtasks is not None:
+            parts = c.subtasks.parts(len(c.reserve or ()))[: len(c.items)]  # of the reserve too
+            values.append(c.subtasks.model.predict(one, np.clip(found.score, 0.0, 1.0), parts))
     if not all(np.isfinite(v).all() for v in values):
         raise FormatError("the saved score model gives no finite score for its own source models")
 

@@ -47,6 +47,7 @@ def validation(about: dict[str, Any], arrays: dict[str, Array], n: int, n_subtas
         cautious=field(checked, "cautious", bool),
         trusts_kin=field(checked, "trusts_kin", bool),
         reaches=field(checked, "reaches", bool),
+        lone=between(checked, "lone", 0.0, 0.49),
         more_error=more[0],
         more_scale=more[1],
         n_more=n_more,

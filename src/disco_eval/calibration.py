@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .baseline import as_dear, direct_errors
-from .further import assess_with_more
 from .numerics.intervals import normal_width, rarely_exceeded, symmetric_quantile
 from .numerics.leakage import ODD
 from .numerics.likeness import effective_number
 from .predict import Assessment
 from .predict.guard import START, part_of
-from .predict.subtasks import missed
-from .recipe import Recipe, assess_unseen, distance_apart, possible
+from .recipe import distance_apart
 from .relatives import Relatives
-from .resources import workers
 from .responses import Responses
-from .select.anchors import by_id
 from .select.reserve import Reserve
-from .select.shared import keep
-from .splits import KEPT_TOGETHER, fold_groups, telling_answers
+from .splits import KEPT_TOGETHER
 
 Array = NDArray[Any]
 
@@ -32,9 +25,9 @@ LEAST_ODD = 0.5  # evidence of memory, of which left-out sources exceed 1 one ti
 OUTSIDE = 0.1  # standard deviations of the source scores beyond their edge, from which on an estimate is alarmed
 NEAR = OUTSIDE + START  # standard deviations before that, over which intervals widen: from where estimates move
 APART = 0.98  # share of left-out sources whose two estimates lie closer than those of an alarmed model
+LONE = 0.01  # of the sources, so few that a model as good as they are is hardly like any
 FEW_SOURCES = 40
 TOO_LITTLE = 1e-9  # of an error of random items, to gain on: all items are anchors
-LEAST_CURVE = 25  # source models at the first point of the learning curve
 FEW_KINDS = 8.0  # effective number of different source models, below which they are too alike
 FEW_FAMILIES = 4  # named families, or models of none, below which sources say little about another one
 
@@ -69,6 +62,8 @@ class CrossValidation:
         False in formats 1 to 6.
     reaches : whether intervals reach to what the survey leaves open beyond the sources' scores; False in formats 1 to
         14.
+    lone : share of the sources, at least one, that are passed over on either side when it is asked where their scores
+        end; 0, none, in format 15.
     subtask_error : (n_sources, n_subtasks) true minus estimated mean of what the anchors leave of every subtask; NaN
         where they hold all of it.
     subtask_left : (n_sources, n_subtasks) how many items of it that is.
@@ -100,6 +95,7 @@ class CrossValidation:
     trusts_kin: bool = True
     cautious: bool = True
     reaches: bool = True
+    lone: float = LONE
     by_anchors: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
     def __repr__(self) -> str:
@@ -217,20 +213,28 @@ class CrossValidation:
         """How much further than ``half`` (n_models,) intervals go below and above, to hold models beyond the sources.
 
         Few anchors, or sources that differ by little, pull a model that is better than all of them back among them, and
-        nothing about it looks unusual. Only the survey can tell. So where its one-sided bound lies above the best
-        source's score (below the worst one's), the interval goes up to that bound: any score up there may be the true
-        one. Less where the sources are likely to hold a relative of the model, by how much smaller relatives make the
-        mean square error.
+        nothing about it looks unusual. Only the survey can tell. So where its one-sided bound lies above the sources'
+        scores, or below them (`ends`), the interval goes up to that bound: any score up there may be the true one. Less
+        where the sources are likely to hold a relative of the model, by how much smaller relatives make the mean square
+        error.
         """
         nothing = np.zeros(len(half))
         if not (self.reaches and found.surveyed):
             return nothing, nothing
+        worst, best = self.ends
         score, bound = np.clip(found.score, 0.0, 1.0), normal_width(2 * level - 1) * found.survey_se
-        strange = 1 - self.kin(found) * (0.0 if self.relatives is None else self.relatives.worth(self.mae))
+        worth = 0.0 if self.relatives is None else self.relatives.worth(self.truth - self.estimate)
+        strange = 1 - self.kin(found) * worth
         lowest, highest = found.survey - bound, found.survey + bound
-        below, above = lowest < self.truth.min(), highest > self.truth.max()
+        below, above = lowest < worst, highest > best
         down, up = np.maximum(score - half - lowest, 0.0), np.maximum(highest - score - half, 0.0)
         return strange * np.where(below, down, 0.0), strange * np.where(above, up, 0.0)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The scores from which on hardly any source is worse, or better (`lone`)."""
+        known, k = np.sort(self.truth), max(1, round(self.lone * len(self.truth))) if self.lone else 0
+        return float(known[k]), float(known[-1 - k])
 
     def kin(self, found: Assessment) -> Array:
         """How likely the sources hold a relative of each model, (n_models,); 0 where none of them has any."""
@@ -268,122 +272,6 @@ class CrossValidation:
             "lines-disagree": distance_apart(found) > far,
             "odd-answers": found.leak > max(odd, LEAST_ODD),
         }
-
-
-def cross_validate(
-    responses: Responses,
-    recipe: Recipe,
-    parts: list[tuple[Array, Array]],
-    rngs: list[np.random.Generator],
-    shared: list[dict[Hashable, Any]],
-    done: Callable[[int], None],
-    curve: bool = True,
-) -> CrossValidation:
-    """Leave each fold of source models out, condense without it, and assess it; ``done(k)`` after k folds.
-
-    ``shared`` is what is known about the models of each fold already, from `Recipe.share`. With ``curve`` the same is
-    done with fewer source models, which costs about as much again.
-    """
-    sizes = curve_sizes(min(len(part[0]) for part in parts)) if curve else []
-    everyone = workers().share(responses)
-    tasks = ((_one_fold, (everyone, recipe, part, rngs[k], shared[k], sizes)) for k, part in enumerate(parts))
-    made: dict[int, _Fold] = {}
-    for k, one in workers().results(tasks):
-        made[k] = one
-        done(len(made))
-    each = [made[k] for k in range(len(parts))]
-    found = [one.found for one in each]
-    at = np.argsort(np.concatenate([left_out for _, left_out in parts]))  # every source is left out once
-
-    def of_sources(values: Iterable[Array]) -> Array:
-        joined: Array = np.concatenate(list(values))[at]
-        return joined
-
-    truth, estimate = responses.scores(), of_sources(f.score for f in found)
-    n_fit = float(np.mean([len(part[0]) for part in parts]))
-    missed_here = (np.abs(one.found.score - truth[left_out]) for one, (_, left_out) in zip(each, parts, strict=True))
-    errors = [np.vstack([one.on_fewer, here]) for one, here in zip(each, missed_here, strict=True)]
-    return CrossValidation(
-        truth=truth,
-        estimate=estimate,
-        direct_mae=float(np.concatenate([one.direct for one in each]).mean()),
-        direct_items=float(np.mean([one.n_direct for one in each])),
-        grouped_by=fold_groups(responses.models, len(rngs), telling_answers(responses)),
-        n_folds=len(parts),
-        scale=of_sources(f.scale for f in found),
-        apart=of_sources(distance_apart(f) for f in found),
-        leak=of_sources(f.leak for f in found),
-        fold=of_sources(np.full(len(left_out), k) for k, (_, left_out) in enumerate(parts)),
-        subtask_error=of_sources(one.subtask_error for one in each),
-        subtask_left=of_sources(one.subtask_left for one in each),
-        curve=_curve([*sizes, n_fit], errors) if curve else np.zeros((0, 3)),
-        nearest=of_sources(f.nearest for f in found),
-        relatives=None,
-        more_error=truth - of_sources(one.with_more[0] for one in each),
-        more_scale=of_sources(one.with_more[1] for one in each),
-        n_more=min(one.with_more[2] for one in each),  # 0 where a fold had none
-    )
-
-
-def _curve(sizes: list[float], errors: list[Array]) -> Array:
-    """(k, 3) rows of number of source models, mean absolute error and its standard error, from folds' (k, n) errors.
-
-    The standard error is that of the folds: the models of one share its anchors, and luck with these.
-    """
-    mean, each = np.hstack(errors).mean(axis=1), np.array([e.mean(axis=1) for e in errors])
-    spread = each.std(axis=0, ddof=1) if len(each) > 1 else np.zeros(len(mean))
-    return np.column_stack([sizes, mean, spread / np.sqrt(len(each))])
-
-
-@dataclass(frozen=True, eq=False)
-class _Fold:
-    """What one fold's left-out models are assessed at.
-
-    Errors: of ``n_direct`` random items; of every subtask, and the number of items that they are of, (n_left_out,
-    n_subtasks); of the same procedure with fewer source models, (n_sizes, n_left_out). ``with_more`` is what
-    `further.assess_with_more` says.
-    """
-
-    found: Assessment
-    direct: Array
-    n_direct: int
-    subtask_error: Array
-    subtask_left: Array
-    on_fewer: Array
-    with_more: tuple[Array, Array, int]
-
-
-def _one_fold(
-    responses: Responses,
-    recipe: Recipe,
-    part: tuple[Array, Array],
-    rng: np.random.Generator,
-    shared: dict[Hashable, Any],
-    sizes: list[int],
-) -> _Fold:
-    for_recipe, for_direct, for_fewer, for_more = rng.spawn(4)
-    source, unseen = (responses.pick(models=side) for side in part)
-    keep(source, shared)
-    anchors, model = recipe.make_without(unseen.n_models, source, for_recipe)
-    found, truth = assess_unseen(model, unseen, anchors.positions), unseen.scores()
-    fewer = np.empty((len(sizes), unseen.n_models))
-    for i, (size, child) in enumerate(zip(sizes, for_fewer.spawn(len(sizes)), strict=True)):
-        for_draw, for_make = child.spawn(2)
-        some = np.sort(by_id(source.models.ids)[for_draw.choice(source.n_models, size, replace=False)])
-        at, small = recipe.make(source.pick(models=some), for_make)
-        on_them = unseen.pick(items=at.positions)
-        said = possible(small.predict(on_them), on_them, unseen.items.weight, at.positions)
-        fewer[i] = np.abs(said - truth)
-    error, n_left = missed(source, unseen, anchors, found.score)
-    n_direct = as_dear(unseen.items, anchors.positions) if recipe.by_cost else len(anchors)
-    more = assess_with_more(model, anchors, source, unseen, found, for_more)
-    return _Fold(found, direct_errors(unseen, n_direct, for_direct), n_direct, error, n_left, fewer, more)
-
-
-def curve_sizes(n: int) -> list[int]:
-    """Numbers of source models below ``n`` at which the learning curve is measured: 25, 50, 100, ..."""
-    sizes = [LEAST_CURVE * 2**k for k in range(20)]
-    return [size for size in sizes if size < 0.8 * n]
 
 
 def source_flags(sources: Responses, validation: CrossValidation) -> tuple[str, ...]:

@@ -15,9 +15,8 @@ def card(condensation: Condensation, name: str) -> str:
     made = c.provenance.get("created", "an unknown date")
     how = {step: described(c.provenance.get(step)) for step in ("select", "predict")}
     kept = KEPT_TOGETHER[v.grouped_by]
-    kin = (
-        "" if v.relatives is None else f" On models of which relatives are sources: {100 * v.relatives.mae:.2f} points."
-    )
+    of_kin = None if v.relatives is None else v.relatives.mae
+    kin = "" if of_kin is None else f" On models of which relatives are sources: {100 * of_kin:.2f} points."
     more = "" if v.more_mae is None else f" With {v.n_more} further items (`--more`): {100 * v.more_mae:.2f} points."
     missed = missed_by(c.provenance.get("error_asked"), v.mae, v.mae_se, len(c.anchors))
     more += f"\n\n**{missed}**" if missed else ""

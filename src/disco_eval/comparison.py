@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -11,16 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .condensation import Condensation
+from .difference import Asked, Difference, told
 from .errors import ValidationError, check_kind, some
-from .flags import FLAGS, OF_ESTIMATES
-from .more import judged
-from .numerics.intervals import normal_width
-from .pairs import calibrate, distances, pairs_of
-from .predict import Assessment, Auto
-from .predict.guard import part_of
-from .recipe import assess
+from .flags import FLAGS
 from .responses import Responses, check_responses
-from .topup import LEVEL, MOST_AHEAD, Told, TopUp, doubted
 
 Array = NDArray[Any]
 
@@ -138,7 +131,8 @@ def compare(
     (``docs/theory``). As far as the two estimates are those of a survey (one model is at the edge of the sources'
     range or outside), so are the difference and its interval, and wholly where the two are further apart than any pair.
     The survey's interval comes in too where the anchors cannot tell whether a model is like the sources
-    (`CrossValidation.half_widths`).
+    (`CrossValidation.half_widths`), and one model's own may reach beyond the sources' scores further than the other's
+    (`CrossValidation.reach`); so far the difference may be larger.
 
     With ``more``, the first so many items of the reserve are a second, independent estimate of the difference, as a
     survey of both models; the two are weighed by their errors.
@@ -153,31 +147,19 @@ def compare(
     """
     _check(baseline, candidate, margin)
     check_kind("int", more=more)
-    one, other = condensation.answers(baseline), condensation.answers(candidate)
-    said = _by_anchors(condensation, one, other, level)
-    n_left = _left(condensation, more)
-    if more:
-        rest = [condensation.further(r, more) for r in (baseline, candidate)]
-        usual = said if level == LEVEL else _by_anchors(condensation, one, other, LEVEL)
-        made = condensation.top_up(more)
-        leads = [_lead(condensation, made, *asked) for asked in zip((one, other), rest, strict=True)]
-        said = _with_more(said.flagged(leads), usual.half, made, (one, other), rest, leads, level)
-        said = _judged(condensation, made, said, (one, other), rest)
-    elif condensation.leaves_nothing():
-        said = _known(said, other.grades()[0] - one.grades()[0], condensation.items.weight)
-    (worst, best), (least, most) = (
-        condensation.possible(own, answers, more) for own, answers in ((one, baseline), (other, candidate))
-    )
+    pair = [Asked.of(condensation, answers, more) for answers in (baseline, candidate)]
+    said, n_left = told(condensation, pair, level, more), _left(condensation, more)
+    (worst, best), (least, most) = (condensation.possible(one.part, one.further) for one in pair)
     fewest, most_apart = float((least - best)[0]), float((most - worst)[0])
-    difference, half = float(np.clip(said.difference, fewest, most_apart)), said.half
-    low, high = max(fewest, difference - half), min(most_apart, difference + half)
+    said = replace(said, difference=float(np.clip(said.difference, fewest, most_apart)))
+    low = max(fewest, said.difference - said.half - said.down)
+    high = min(most_apart, said.difference + said.half + said.up)
     verdict = _verdict(low, high, margin)
-    said = replace(said, difference=difference)
     more_items = _more_items(said, len(condensation.anchors), more, n_left, margin) if verdict == "undecided" else 0
     return Comparison(
-        baseline=str(one.models.ids[0]),
-        candidate=str(other.models.ids[0]),
-        difference=difference,
+        baseline=str(pair[0].part.models.ids[0]),
+        candidate=str(pair[1].part.models.ids[0]),
+        difference=said.difference,
         low=low,
         high=high,
         level=level,
@@ -195,54 +177,6 @@ def compare(
         baseline_flags=said.flags[0],
         candidate_flags=said.flags[1],
     )
-
-
-@dataclass(frozen=True)
-class _Said:
-    """What is known of two models: see the fields of `Comparison`.
-
-    ``half`` is the interval's half-width, ``by_itself`` that of the anchors as a survey.
-    """
-
-    difference: float
-    half: float
-    distance: float
-    n_pairs: int
-    typical: float
-    unlike: bool
-    flags: list[tuple[str, ...]]
-    by_itself: float
-    set_aside: bool = False
-    whole: bool = False
-
-    def flagged(self, leads: list[float]) -> _Said:
-        """The same with the flag of models whose anchors are ahead of the further items."""
-        pairs = zip(self.flags, leads, strict=True)
-        return replace(self, flags=[(*f, *(("anchors-differ",) if lead > MOST_AHEAD else ())) for f, lead in pairs])
-
-    @property
-    def suspect(self) -> bool:
-        """Whether the anchors may have leaked into either model."""
-        return any({"odd-answers", "anchors-differ"} & set(own) for own in self.flags)
-
-
-def _by_anchors(c: Condensation, one: Responses, other: Responses, level: float) -> _Said:
-    found = [assess(c.score_model, a) for a in (one, other)]
-    estimated = float(np.diff([np.clip(f.score[0], 0, 1) for f in found])[0])
-    by_grades = isinstance(c.score_model, Auto) and c.score_model.grades
-    soft = not by_grades and all(r.probs is not None for r in (one, other, c.sources))
-    distance = float(distances(one, other, soft)[0, 0])
-    pairs = pairs_of(c.validation, distances(c.sources, c.sources, soft))
-    share, half, n_pairs, typical = calibrate(c.benchmark, pairs, distance, level, one.n_items)
-    far = bool(distance > pairs[2].max())
-    by_survey, by_itself, unseen = _as_survey(c, (one, other), found, level)
-    knows = c.validation.cautious  # formats 1 to 6 knew pairs only
-    by_survey = 0.0 if not knows else 1.0 if far else by_survey
-    difference = (share + by_survey * (1 - share)) * estimated
-    half = float(np.linalg.norm([half, estimated - difference, max(by_survey, unseen) * by_itself]))
-    flags = [c.own_flags(a, f)[0] for a, f in zip((one, other), found, strict=True)]
-    unlike = knows and (far or any("outside-range" in own for own in flags))
-    return _Said(difference, half, distance, n_pairs, typical, unlike, flags, by_itself)
 
 
 def _check(baseline: Responses, candidate: Responses, margin: float | None) -> None:
@@ -263,81 +197,6 @@ def _verdict(low: float, high: float, margin: float | None) -> str | None:
     return "passes" if low >= -margin - ROUNDING else "fails" if high < -margin - ROUNDING else "undecided"
 
 
-def _as_survey(
-    c: Condensation, answers: tuple[Responses, Responses], found: list[Assessment], level: float
-) -> tuple[float, float, float]:
-    """What the anchors say of two models by themselves.
-
-    Returns how much of the estimates is the survey's, the half-width of the difference's interval by the survey (by
-    those of both estimates where there is none), and how little the anchors can tell that one is unlike the sources.
-    """
-    model = c.score_model
-    own, weight = float(np.hypot(*(c.validation.half_widths(f, level)[0] for f in found))), 0.0
-    if isinstance(model, Auto):
-        error = model.difference_error(*(a.grades()[0] for a in answers))
-        own = own if error is None else normal_width(level) * error
-        weight = max(float(model.survey_weight(f.process_sd, f.survey_se, f.outside)[0]) for f in found)
-    return weight, own, max(float(c.validation.unseen(f)[0]) for f in found)
-
-
-def _with_more(
-    said: _Said,
-    usual: float,
-    made: TopUp,
-    answers: Sequence[Responses],
-    further: Sequence[Responses],
-    leads: list[float],
-    level: float,
-) -> _Said:
-    """What is known with the further items' own say, weighed by the errors of both (``usual`` is `_Said.half` at 0.9).
-
-    Where the anchors of either model are suspect and lead, as many further items as anchors or more decide alone, and
-    the interval reaches to what it would have been, since an honest model may be suspect by chance. Fewer items do not
-    overrule more; where they disagree with the anchors, the interval reaches over theirs. ``leads`` are of the anchors.
-    """
-    on_anchors, on_further = ([r.grades()[0] for r in rs] for rs in (answers, further))
-    both = [np.concatenate([a, b]) for a, b in zip(on_anchors, on_further, strict=True)]
-    if made.whole is not None:
-        return _known(said, both[1] - both[0], made.whole)
-    survey = float(np.diff(made.second.predict(np.stack(both))[0])[0])
-    error, known = made.second.difference_error(both[0], both[1]), said.half / normal_width(level)
-    share = float(part_of(np.array(usual / normal_width(LEVEL)), np.array(error)))
-    mixed = said.difference + share * (survey - said.difference)
-    odd = np.array(["odd-answers" in own for own in said.flags])
-    doubt = doubted(odd, np.array(leads)).max()
-    if doubt and len(on_further[0]) >= len(on_anchors[0]):
-        own = made.quantile(level) * error
-        return replace(said, difference=survey, half=float(np.hypot(own, survey - mixed)), set_aside=True)
-    half = made.quantile(level) * float(np.hypot((1 - share) * known, share * error))
-    half += float(doubt) * max(abs(survey - mixed) + made.quantile(level) * error - half, 0.0)
-    return replace(said, difference=mixed, half=half)
-
-
-def _judged(
-    c: Condensation, made: TopUp, said: _Said, answers: Sequence[Responses], further: Sequence[Responses]
-) -> _Said:
-    """The same, but for what anchors that are set aside say of the sources' range."""
-    if not said.set_aside:
-        return said
-    alone = [made.alone(a.grades(), b.grades(), LEVEL).score[0] for a, b in zip(answers, further, strict=True)]
-    return replace(said, unlike=False, flags=[judged(c, f, float(s)) for f, s in zip(said.flags, alone, strict=True)])
-
-
-def _lead(c: Condensation, made: TopUp, answers: Responses, further: Responses) -> float:
-    """By how many standard errors the anchors say a higher score of one model than its further items do."""
-    found = assess(c.score_model, answers)
-    typical = c.validation.half_widths(found, LEVEL)
-    first = Told(np.clip(found.score, 0.0, 1.0), typical, typical)
-    return float(made.ahead(answers.grades(), further.grades(), first)[0])
-
-
-def _known(said: _Said, differences: Array, weight: Array) -> _Said:
-    """Where all items were asked: from the differences (n_items,) of the two models' grades."""
-    difference = float(differences @ weight / weight.sum())
-    flags = [tuple(f for f in own if f not in OF_ESTIMATES) for own in said.flags]
-    return replace(said, difference=difference, half=0.0, unlike=False, set_aside=False, whole=True, flags=flags)
-
-
 def _left(c: Condensation, more: int) -> int:
     """How many items that count towards the score were not asked."""
     if c.reserve is None:
@@ -345,11 +204,11 @@ def _left(c: Condensation, more: int) -> int:
     return c.reserve.n_items - int((c.reserve.shares[: len(c.anchors) + more] > 0).sum())
 
 
-def _more_items(said: _Said, n_anchors: int, more: int, n_left: int, margin: float | None) -> int:
+def _more_items(said: Difference, n_anchors: int, more: int, n_left: int, margin: float | None) -> int:
     """Items to add until the interval would exclude the margin, if the estimate stays.
 
     ``n`` further items, of the N beside the anchors, are a survey whose error is that of the anchors' times the root of
-    ``(1 / n - 1 / N)``, and weighed with what was known before, see `_with_more`. Where the anchors are suspect, the
+    ``(1 / n - 1 / N)``, and weighed with what was known before, see `with_more`. Where the anchors are suspect, the
     survey has to decide alone, with as many items as anchors or more.
     """
     if n_left == 0:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,20 +12,20 @@ from numpy.typing import NDArray
 from .calibration import CrossValidation, source_flags
 from .checks import same_questions
 from .errors import AlignmentError, ValidationError, check_kind, some
-from .estimates import Estimate, SubtaskEstimate, ranked
+from .estimates import Estimate, ranked
 from .flags import OF_ESTIMATES
 from .further import Taught, is_soft, is_taught
 from .joining import graded_alike, without_places
 from .more import top_up
 from .numerics.gp import squared_distances
-from .numerics.intervals import normal_width
 from .numerics.survey import FEWEST
 from .predict import Assessment, ScoreModel, signature
-from .predict.subtasks import KNOWN, SubtaskErrors, SubtaskModel, agreeing, eased, informed, left_of, only, parts_of
+from .predict.subtasks import KNOWN, SubtaskModel
 from .recipe import assess
 from .responses import Items, Responses, check_responses
 from .select import Anchors
 from .select.reserve import Reserve
+from .subtasks import Subtasks
 from .topup import LEVEL, Told, TopUp
 
 if TYPE_CHECKING:
@@ -121,21 +120,26 @@ class Condensation:
         """
         self.asked(more)
         part = self.answers(answers)
+        further = self.further(answers, more) if more else None
         found = assess(self.score_model, part)
         half, typical = (self.validation.half_widths(found, each) for each in (level, LEVEL))
         told = Told(np.clip(found.score, 0.0, 1.0), half, typical, *self.validation.reach(found, half, level))
         flags = [(*own, *self.source_flags) for own in self.own_flags(part, found)]
         surveyed = np.zeros(len(flags), dtype=bool)
-        if more:
-            told, flags, surveyed = top_up(self, part, self.further(answers, more), found, told, level)
-        least, most = self.possible(part, answers, more)
+        if further is not None:
+            told, flags, surveyed = top_up(self, part, further, found, told, level)
+        least, most = self.possible(part, further)
         scores = np.clip(told.score, least, most)
         low, high = (np.clip(end, least, most) for end in told.ends(scores))
         if self.leaves_nothing(more):
             flags = [tuple(f for f in own if f not in OF_ESTIMATES) for own in flags]
             low = high = scores
         nearest = self._nearest(part)
-        by_subtask = self._subtasks(part, answers, found, scores, told, level, more)
+        by_subtask = (
+            [()] * part.n_models
+            if self.subtasks is None
+            else self.subtasks.estimate(part, further, found, scores, told, level)
+        )
         ranks = ranked((scores, low, high), self.source_scores, self._as_sources(part))
         return [
             Estimate(
@@ -200,17 +204,18 @@ class Condensation:
             total = float(self.items.weight.sum())
         return None if total is None else np.asarray(self.items.weight / total)
 
-    def possible(self, part: Responses, answers: Responses, more: int) -> tuple[Array, Array]:
+    def possible(self, part: Responses, further: Responses | None = None) -> tuple[Array, Array]:
         """The least and the most that models' scores can be, (n_models,), whatever they answer to all other items.
 
-        ``part`` are the answers to the anchors, ``answers`` hold those to the first ``more`` items of the reserve.
+        ``part`` are the answers to the anchors, ``further`` those to the first items of the reserve.
         """
         shares, n = self.shares, len(self.items)
         if shares is None:
             return np.zeros(part.n_models), np.ones(part.n_models)
-        earned, left = part.grades() @ shares[:n], 1 - shares[: n + more].sum()
-        if more:
-            earned = earned + self.further(answers, more).grades() @ shares[n : n + more]
+        end = n + (0 if further is None else further.n_items)
+        earned, left = part.grades() @ shares[:n], 1 - shares[:end].sum()
+        if further is not None:
+            earned = earned + further.grades() @ shares[n:end]
         return np.maximum(earned - KNOWN, 0.0), np.minimum(earned + left + KNOWN, 1.0)  # but for rounding
 
     def top_up(self, more: int) -> TopUp:
@@ -283,96 +288,15 @@ class Condensation:
     @property
     def subtask_mae(self) -> Array:
         """Mean absolute error to expect on every subtask, (n_subtasks,), in [0, 1]: 0 where all of it are anchors."""
+        return np.zeros(0) if self.subtasks is None else self.subtasks.mae
+
+    @cached_property
+    def subtasks(self) -> Subtasks | None:
+        """What estimates the subtasks; None where there are none."""
         if self.subtask_model is None:
-            return np.zeros(0)
-        errors, _ = self._subtask_errors
-        left, mean = left_of(self.subtask_parts()), errors.each(lambda shares: float(np.abs(shares).mean()))
-        return np.asarray(left * errors.expected(left * self.subtask_model.size) * mean)
-
-    @cached_property
-    def _subtask_errors(self) -> tuple[SubtaskErrors, SubtaskErrors]:
-        """Of sources left out with their kin, and of ones left out alone; the former twice if that is unknown."""
-        assert self.subtask_model is not None
-        v, noise = self.validation, self.subtask_model.noise
-        strangers, alone = SubtaskErrors.of(v.subtask_error, v.subtask_left, noise), v.relatives
-        if alone is None or not np.isfinite(alone.subtask_error).any():
-            return strangers, strangers
-        return strangers, SubtaskErrors.of(alone.subtask_error, alone.subtask_left, noise)
-
-    def _subtasks(
-        self,
-        part: Responses,
-        answers: Responses,
-        found: Assessment,
-        scores: Array,
-        told: Told,
-        level: float,
-        more: int,
-    ) -> list[tuple[SubtaskEstimate, ...]]:
-        """Every model's estimates of the subtasks; empty where there are none. Overall the ``scores`` are ``told``."""
-        model = self.subtask_model
-        if model is None:
-            return [()] * len(scores)
-        (strangers, alone), near = self._subtask_errors, self.validation.kin(found)[:, None]
-        parts = self.subtask_parts(more)
-        anchors, own = np.split(parts, [len(self.items)])
-        rest = model.rest(part, np.clip(found.score, 0.0, 1.0), anchors)  # which further items have no part in yet
-        unlike, known = self._unlike_in_subtasks(rest, scores), part.grades() @ anchors
-        usual = self._usual_rest
-        rest, still = informed(rest, usual, unlike, model.noise, anchors, part.grades(), self.sources.grades())
-        unlike, doubtful = unlike * still, np.ones((1, 1))
-        if more:
-            taken, further = self.need_reserve(more).grades[:, :more], self.further(answers, more).grades()
-            doubt = strangers.doubt + near * (alone.doubt - strangers.doubt) + unlike
-            rest, doubtful = informed(rest, usual, doubt, model.noise, own, further, taken)
-            rest = np.clip(rest + eased(usual, left_of(anchors), own, taken), 0.0, 1.0)
-            known = known + further @ own
-        left = left_of(parts)
-        values = np.clip(known + left * agreeing(known, rest, left, scores, model.total), 0.0, 1.0)  # but for rounding
-        error, of_alone = (
-            e.within(level, left * model.size, doubtful * (e.doubt + unlike)) for e in (strangers, alone)
-        )
-        error = error + near * (of_alone - error)
-        slopes = model.line[1] / np.maximum(left_of(anchors), KNOWN)
-        worse = np.maximum(
-            told.typical**2 - self.validation.half_width(LEVEL) ** 2, 0.0
-        )  # than of the sources left out
-        worse = worse * (normal_width(level) / normal_width(LEVEL)) ** 2
-        widths = left * np.sqrt(error**2 + doubtful * slopes**2 * worse[:, None])
-        widths = np.maximum(widths, told.widest[:, None] * only(left, model.total))  # all that the score is missed by
-        low = np.minimum(np.maximum(known, values - widths), values)
-        high = np.maximum(np.minimum(known + left, values + widths), values)
-        counts = [int((self.asked(more).subtask == name).sum()) for name in self.subtask_names]
-        rows = zip(values.tolist(), low.tolist(), np.minimum(high, 1.0).tolist(), strict=True)
-        return [tuple(starmap(SubtaskEstimate, zip(self.subtask_names, *row, counts, strict=True))) for row in rows]
-
-    @cached_property
-    def _usual_rest(self) -> Array:
-        """Mean over the sources of what the anchors leave of every subtask, as it is predicted, (n_subtasks,)."""
-        assert self.subtask_model is not None
-        rest = self.subtask_model.rest(self.sources, self.source_scores, self.subtask_parts())
-        return np.asarray(rest.mean(axis=0))
-
-    def _unlike_in_subtasks(self, rest: Array, scores: Array) -> Array:
-        """How far off, squared, what sources teach of subtasks may be for models beyond their scores, as ``rest``.
-
-        As far as a model is outside, its subtasks need not go with the overall score as those of the sources do: each
-        may be off by half as much, and their differences (of ``rest`` from the overall ``scores``) need not be its own.
-        """
-        beyond = np.maximum(self.source_scores.min() - scores, scores - self.source_scores.max()).clip(0.0)[:, None]
-        share = beyond / np.maximum(beyond + self.source_scores.std(), KNOWN)
-        return np.asarray((beyond / 2) ** 2 + share**2 * (rest - scores[:, None]) ** 2)
-
-    def subtask_parts(self, more: int = 0) -> Array:
-        """What share of each subtask every anchor and further item is, (n_asked, n_subtasks); 0 where not known."""
-        assert self.subtask_model is not None
-        asked, total, shares = self.asked(more), self.subtask_model.total, self.shares
-        weight = asked.weight
-        if shares is not None and not shares[: len(self.items)].any():  # no anchor counts
-            weight = np.where(np.arange(len(asked)) < len(self.items), 0.0, weight)
-        if not total.any() and more and self.need_reserve(more).whole(len(asked)) is not None:  # of an older format
-            total = np.array([weight[asked.subtask == name].sum() for name in self.subtask_names])
-        return parts_of(asked, self.subtask_names, total, weight)
+            return None
+        known = (self.sources, self.source_scores, self.validation, self.reserve, self.shares)
+        return Subtasks(self.subtask_names, self.subtask_model, *known)
 
     @cached_property
     def _source_signatures(self) -> Array:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,23 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import __version__
-from .calibration import cross_validate
+from .calibration import CrossValidation
 from .checks import check_subtasks, same_questions
 from .condensation import Condensation
 from .errors import AlignmentError, ValidationError, check_kind, some
 from .further import is_soft
 from .joining import graded_alike
+from .left_out import Plan, cross_validate, leave_out_alone
 from .numerics.rng import Seed, generator
 from .predict import Auto, ScoreModel, predictor
 from .predict.subtasks import fit_subtasks
 from .recipe import Recipe
-from .relatives import leave_out_alone
 from .resources import Here, memory_bound, workers
 from .responses import Items, Responses, check_responses
 from .select import Anchors
 from .select.reserve import Reserve, draw_reserve
 from .sizing import FIRST, enough_anchors
-from .splits import check_folds, fold_groups, folds, telling_answers
+from .splits import check_folds
 
 Progress = Callable[[str, int, int], None]
 
@@ -91,12 +91,12 @@ def condense(
     if not isinstance(benchmark, str):
         raise ValidationError(f"benchmark must be a text, got {benchmark!r}")
     options = (_plain(select_options or {}), _plain(predict_options or {}))
-    run = _Run(n_folds, curve, relatives, rng, progress)
+    run = _Run.of(n_folds, curve, relatives, rng, progress)
     if error is None:
         n = 100 if n_anchors is None else int(n_anchors)
     else:
         check_responses(responses, "condense")
-        run.error = _checked(error, options[0])
+        run = replace(run, error=_checked(error, options[0]))
         counting = int((responses.items.weight > 0).sum())
         n = max(counting // 2, 1) if n_anchors is None else min(int(n_anchors), counting)
     return _make(responses, Recipe(n, select, predict, *options, mixed), None, benchmark, run)
@@ -167,7 +167,7 @@ def update(
             f"the anchors of '{condensation.benchmark}' were chosen by cost, but the items have none; give the 'cost' "
             "column of then (tokens or seconds)"
         )
-    return _make(responses, recipe, kept, condensation.benchmark, _Run(n_folds, curve, relatives, rng, progress))
+    return _make(responses, recipe, kept, condensation.benchmark, _Run.of(n_folds, curve, relatives, rng, progress))
 
 
 def _check_weights(c: Condensation, items: Items) -> None:
@@ -194,20 +194,50 @@ def _choosers(c: Condensation) -> list[str]:
     return list(c.provenance.get("anchors_by") or c.sources.models.ids.tolist())
 
 
+@dataclass(frozen=True)
 class _Run:
-    """How a condensation is made, beside from what."""
+    """How a condensation is made, beside from what; ``error`` is what as few anchors as it takes are to reach."""
 
-    def __init__(
-        self, n_folds: int, curve: bool | None, relatives: bool | None, rng: Seed, progress: Progress | None
-    ) -> None:
-        self.n_folds = n_folds
-        self.curve = curve
-        self.relatives = relatives
-        self.rng = rng
+    n_folds: int
+    curve: bool | None
+    relatives: bool | None
+    rng: Seed
+    tell: Progress
+    error: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        n_folds: int,
+        curve: bool | None,
+        relatives: bool | None,
+        rng: Seed,
+        progress: Progress | None,
+        error: float | None = None,
+    ) -> _Run:
         if not (progress is None or callable(progress)):
             raise ValidationError(f"progress must be a function of (what, done, total), got {progress!r}")
-        self.tell: Progress = progress or (lambda what, done, total: None)
-        self.error: float | None = None  # with so many anchors as reach it, at most those of the recipe
+        check_folds(n_folds)
+        check_kind("bool", **{k: v for k, v in {"curve": curve, "relatives": relatives}.items() if v is not None})
+        return cls(n_folds, curve, relatives, rng, progress or (lambda what, done, total: None), error)
+
+
+@dataclass(frozen=True, eq=False)
+class _Draws:
+    """A generator for every step, told apart by their places: other folds change neither anchors nor reserve."""
+
+    final: np.random.Generator
+    folds: np.random.Generator
+    reserve: np.random.Generator
+    alone: np.random.Generator
+    tries: np.random.Generator
+    each_fold: list[np.random.Generator]
+
+    @classmethod
+    def of(cls, run: _Run) -> _Draws:
+        final, for_folds, *others = generator(run.rng).spawn(5 + max(FOLDS, run.n_folds))
+        first, (reserve, alone, tries), rest = others[:FOLDS], others[FOLDS : FOLDS + 3], others[FOLDS + 3 :]
+        return cls(final, for_folds, reserve, alone, tries, [*first, *rest][: run.n_folds])
 
 
 def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchmark: str, run: _Run) -> Condensation:
@@ -219,42 +249,20 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
             f"{responses.n_models} source models are too few to learn from; give at least {FEWEST_SOURCES}, "
             "better 50 or more, with known answers to the whole benchmark"
         )
-    check_folds(run.n_folds)
-    check_kind("bool", **{k: v for k, v in {"curve": run.curve, "relatives": run.relatives}.items() if v is not None})
-    responses = _at_hand(responses)
-    # children are told apart by their place: other folds change neither anchors nor reserve
-    final, for_folds, *others = generator(run.rng).spawn(5 + max(FOLDS, run.n_folds))
-    for_reserve, for_alone, for_tries = others[FOLDS : FOLDS + 3]
-    for_fold = [*others[:FOLDS], *others[FOLDS + 3 :]][: run.n_folds]
-    parts = list(folds(responses.models, run.n_folds, for_folds, answers=telling_answers(responses)))
+    responses, draws = _at_hand(responses), _Draws.of(run)
     affordable = _affordable(responses)
-    asked = affordable if run.relatives is None else run.relatives
-    alone = _alone(responses, recipe, run.n_folds, for_alone) if asked else []
-    n_steps = len(parts) + len(alone)
-    run.tell("condensing", 0, n_steps + 1)
-    shared = recipe.share(responses, parts)
-    by_anchors = np.zeros((0, 3))
-    if run.error is not None:
-        replace(recipe, n_anchors=min(FIRST, recipe.n_anchors)).make(responses, for_tries)  # what is wrong in any case
-        measure = partial(_measure, responses, recipe, parts, shared, for_tries, run.tell)
-        n_anchors, by_anchors = enough_anchors(run.error, recipe.n_anchors, measure)
-        recipe = replace(recipe, n_anchors=n_anchors)
+    relatives, curve = (affordable if asked is None else asked for asked in (run.relatives, run.curve))
+    plan = Plan.of(responses, recipe, run.n_folds, (draws.folds, draws.alone), relatives, curve, run.tell)
+    recipe, by_anchors = _sized(responses, recipe, plan, run, draws)
     if old is None:
-        anchors, score_model = recipe.make(responses, final)
-        reserve = draw_reserve(responses, anchors, for_reserve, soft=is_soft(score_model))
+        anchors, score_model = recipe.make(responses, draws.final)
+        reserve = draw_reserve(responses, anchors, draws.reserve, soft=is_soft(score_model))
     else:
-        anchors = old.anchors
-        score_model = predictor(recipe.predict, **recipe.predict_options).fit(responses, anchors, final.spawn(2)[1])
+        anchors, for_model = old.anchors, draws.final.spawn(2)[1]
+        score_model = predictor(recipe.predict, **recipe.predict_options).fit(responses, anchors, for_model)
         reserve = _reserve_of(old, responses, is_soft(score_model))
-    tell_fold = partial(_tell_fold, run.tell, n_steps)
-    curve = affordable if run.curve is None else run.curve
-    validation = cross_validate(responses, _of_folds(recipe, score_model), parts, for_fold, shared, tell_fold, curve)
-    validation = replace(validation, by_anchors=by_anchors)
-    if alone:
-        tell_alone = partial(_tell_fold, run.tell, n_steps, before=len(parts))
-        validation = validation.beside(leave_out_alone(responses, recipe, alone, for_alone, tell_alone))
     kept = _in_rows(responses.pick(items=anchors.positions).load())
-    validation = validation.believed(reserve, kept)
+    validation = replace(_validated(responses, recipe, score_model, plan, draws), by_anchors=by_anchors)
     subtask_model, weight = fit_subtasks(responses, anchors), responses.items.weight
     return Condensation(
         benchmark=benchmark,
@@ -262,7 +270,7 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
         sources=kept,
         source_scores=responses.scores(),
         score_model=score_model,
-        validation=validation,
+        validation=validation.believed(reserve, kept),
         provenance=_provenance(responses, recipe, anchors, run, old),
         reserve=reserve,
         total_weight=float(weight.sum()) if weight[anchors.positions].any() else None,
@@ -271,36 +279,44 @@ def _make(responses: Responses, recipe: Recipe, old: Condensation | None, benchm
     )
 
 
+def _sized(
+    responses: Responses, recipe: Recipe, plan: Plan, run: _Run, draws: _Draws
+) -> tuple[Recipe, NDArray[np.float64]]:
+    """The recipe with as many anchors as reach the error asked for, and what was tried (`by_anchors`)."""
+    if run.error is None:
+        return recipe, np.zeros((0, 3))
+    replace(recipe, n_anchors=min(FIRST, recipe.n_anchors)).make(responses, draws.tries)  # what is wrong in any case
+    measure = partial(_measure, responses, recipe, plan, draws.tries, run.tell)
+    n_anchors, by_anchors = enough_anchors(run.error, recipe.n_anchors, measure)
+    return replace(recipe, n_anchors=n_anchors), by_anchors
+
+
+def _validated(
+    responses: Responses, recipe: Recipe, score_model: ScoreModel, plan: Plan, draws: _Draws
+) -> CrossValidation:
+    """What error to expect of new models, and of relatives of sources where these are told apart."""
+    same = _of_folds(recipe, score_model)
+    found = cross_validate(responses, same, plan.parts, draws.each_fold, plan.shared, plan.tell, plan.curve)
+    if not plan.alone:
+        return found
+    tell_alone = partial(plan.tell, before=len(plan.parts))
+    return found.beside(leave_out_alone(responses, recipe, plan.alone, len(plan.parts), draws.alone, tell_alone))
+
+
 def _measure(
     responses: Responses,
     recipe: Recipe,
-    parts: list[tuple[NDArray[Any], NDArray[Any]]],
-    shared: list[dict[Hashable, Any]],
+    plan: Plan,
     rng: np.random.Generator,
     tell: Progress,
     n_anchors: int,
 ) -> tuple[float, float]:
     """Mean absolute error on left-out source models with so many anchors, and its standard error."""
-    tell_try = partial(_tell_try, tell, n_anchors, len(parts))
+    tell_try = partial(_tell_try, tell, n_anchors, len(plan.parts))
     tell_try(0)
-    rngs = rng.spawn(len(parts))
-    tried = cross_validate(responses, replace(recipe, n_anchors=n_anchors), parts, rngs, shared, tell_try, curve=False)
+    rngs, fewer = rng.spawn(len(plan.parts)), replace(recipe, n_anchors=n_anchors)
+    tried = cross_validate(responses, fewer, plan.parts, rngs, plan.shared, tell_try, curve=False)
     return tried.mae, tried.mae_se
-
-
-def _alone(
-    responses: Responses, recipe: Recipe, n_folds: int, rng: np.random.Generator
-) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """Folds of the source models that ignore kin, twice as many, so that most relatives of what is left out stay.
-
-    None where all folds ignore kin, since too little kinship is known, or where the score model measures no distances.
-    """
-    if (
-        fold_groups(responses.models, n_folds, telling_answers(responses)) == "none"
-        or predictor(recipe.predict).name != Auto.name
-    ):
-        return []
-    return list(folds(responses.models, 2 * n_folds, rng, "none", telling_answers(responses)))
 
 
 def _affordable(responses: Responses) -> bool:
@@ -371,7 +387,3 @@ def _of_folds(recipe: Recipe, made: ScoreModel) -> Recipe:
 
 def _tell_try(tell: Progress, n_anchors: int, n_folds: int, done: int) -> None:
     tell(f"trying {n_anchors} anchors", done, n_folds)
-
-
-def _tell_fold(tell: Progress, n_folds: int, done: int, before: int = 0) -> None:
-    tell("validating", before + done + 1, n_folds + 1)

@@ -43,6 +43,10 @@ def as_written_now(about: dict[str, Any], arrays: dict[str, Array], n: int, k: i
             about = {**about, "validation": {**validation, "n_more": 0}}
     if made < 15 and isinstance(validation := about.get("validation"), dict):  # saw no model beyond the sources' scores
         about = {**about, "validation": {**validation, "reaches": False}}
+    if made < 16:  # told neither models without relatives apart nor lone ones
+        arrays |= {"relatives.has_any": np.ones(n)} if "relatives.error" in arrays else {}
+        if isinstance(validation := about.get("validation"), dict):
+            about = {**about, "validation": {**validation, "lone": 0.0}}
     names, known = about.get("subtasks"), arrays.get("relatives.subtask_error")
     empty = known is not None and known.shape == (n, 0)  # so an early 13 wrote what it had read from older ones
     if (made < 13 or empty) and "relatives.error" in arrays and isinstance(names, list):  # of their subtasks, nothing

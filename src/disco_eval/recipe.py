@@ -61,7 +61,7 @@ class Recipe:
         except ValidationError as e:
             raise ValidationError(
                 f"{e}. This is where {n_left_out} of {n_left_out + source.n_models} source models are left out to see "
-                "how well they are estimated: take more folds, or give more models"
+                "how well they are estimated: ask for less, take more folds, or give more models"
             ) from None
 
     def _choosers(self, source: Responses) -> Responses:

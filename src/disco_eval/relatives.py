@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .further import assess_with_more
 from .numerics.intervals import symmetric_quantile
-from .predict.subtasks import missed
-from .recipe import Recipe, assess_unseen
-from .resources import workers
-from .responses import Responses
-from .select.shared import keep
 
 Array = NDArray[Any]
+
+FEWEST = 10  # models with relatives that say what error to expect of such
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +27,7 @@ class Relatives:
     subtask_error, subtask_left : (n_sources, n_subtasks) true minus estimated mean of what the anchors left of every
         subtask, NaN where nothing, and how many items that is; without columns where it is not known (formats 6 to 12).
     more_error, more_scale : (n_sources,) error and scale with further items, as in `CrossValidation`.
+    has_any : (n_sources,) 1 where a source has a relative among the others, else 0; 1 of all in formats 6 to 15.
     """
 
     error: Array
@@ -41,15 +37,18 @@ class Relatives:
     subtask_left: Array
     more_error: Array
     more_scale: Array
+    has_any: Array
 
     @property
-    def mae(self) -> float:
-        """Mean absolute error of the estimates of models whose relatives are among the sources, in [0, 1]."""
-        return float(np.abs(self.error).mean())
+    def mae(self) -> float | None:
+        """Mean absolute error of models whose relatives are among the sources, in [0, 1]; None of too few to say."""
+        own = self.error[self.has_any > 0]
+        return float(np.abs(own).mean()) if len(own) >= FEWEST else None
 
-    def worth(self, mae: float) -> float:
-        """By how much smaller the square of the error is than without relatives, where that is ``mae``, 0 to 1."""
-        return max(1 - (self.mae / mae) ** 2, 0.0) if mae else 0.0
+    def worth(self, error: Array) -> float:
+        """By how much smaller the square of the error is than the ``error`` (n_sources,) without relatives, 0 to 1."""
+        without = float(np.abs(error[self.has_any > 0]).mean()) if self.has_any.any() else 0.0
+        return 0.0 if self.mae is None or not without else max(1 - (self.mae / without) ** 2, 0.0)
 
     def quantile(self, level: float, more: bool = False) -> float:
         """The error, in claimed standard errors, that a share ``level`` of these models stays within.
@@ -71,39 +70,3 @@ class Relatives:
         far = len(known) - np.searchsorted(np.sort(known), nearest, side="left") + 1
         near = np.searchsorted(np.sort(away), nearest, side="right") + 1
         return np.asarray(far**2 / (far**2 + near**2))
-
-
-def leave_out_alone(
-    responses: Responses,
-    recipe: Recipe,
-    parts: list[tuple[Array, Array]],
-    rng: np.random.Generator,
-    done: Callable[[int], None],
-) -> Relatives:
-    """Leave out each fold of source models, whatever their kin, and assess it; ``done(k)`` after k folds."""
-    shared, rngs = recipe.share(responses, parts), rng.spawn(len(parts))
-    made: dict[int, tuple[Array, ...]] = {}
-    everyone = workers().share(responses)
-    tasks = ((_one_fold, (everyone, recipe, part, rngs[k], shared[k])) for k, part in enumerate(parts))
-    for k, one in workers().results(tasks):
-        made[k] = one
-        done(len(made))
-    at = np.argsort(np.concatenate([left_out for _, left_out in parts]))  # every source is left out once
-    return Relatives(*(np.concatenate(each)[at] for each in zip(*(made[k] for k in range(len(parts))), strict=True)))
-
-
-def _one_fold(
-    responses: Responses,
-    recipe: Recipe,
-    part: tuple[Array, Array],
-    rng: np.random.Generator,
-    shared: dict[Hashable, Any],
-) -> tuple[Array, ...]:
-    """What `Relatives` holds, of one fold's left-out models."""
-    source, unseen = (responses.pick(models=side) for side in part)
-    keep(source, shared)
-    anchors, model = recipe.make_without(unseen.n_models, source, rng)
-    found, truth = assess_unseen(model, unseen, anchors.positions), unseen.scores()
-    score, scale, _ = assess_with_more(model, anchors, source, unseen, found, rng.spawn(1)[0])
-    parts = missed(source, unseen, anchors, found.score)
-    return truth - found.score, found.scale, found.nearest, *parts, truth - score, scale

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DiscoError, ValidationError, check_kind, some
+from .errors import DiscoError, ValidationError, check_kind, some, unknown
 from .numerics.likeness import alike, with_copies
 from .numerics.rng import Seed, generator
 from .responses import Models, Responses
@@ -21,6 +21,7 @@ TELLING = 300  # items, at most, by which copies of a model are told
 LEAST_ALIKE = 0.1  # of the models must err like another, for that to count as kinship
 FEWEST_GROUPS = 5  # of kin by answers, for folds to keep them together; fewer where fewer folds are asked for
 FEWEST_NAMED = 2  # families or base models, for the same
+LARGEST = 2 / 3  # share of the models that one of these may hold, to be left out in one fold
 KEPT_TOGETHER = {  # what folds leave out, by `CrossValidation.grouped_by`
     "none": "models",
     "family": "whole families",
@@ -162,14 +163,7 @@ def folds(
     """
     check_folds(n_folds)
     draw = generator(rng)
-    by = fold_groups(models, n_folds, answers) if by == "auto" else by
-    if by == "answers":
-        if answers is None:
-            raise DiscoError("folds by answers need the answers")
-        group = alike(models.ids, answers, len(models.ids) // min(n_folds, FEWEST_GROUPS))
-    else:
-        group = models.ids if by == "none" else _groups(models, by)
-    group = np.where(group == "", models.ids, group)
+    group = _kept_together(models, n_folds, by, answers)
     if answers is not None:
         group = np.unique(group)[with_copies(group, answers, len(group) // min(n_folds, MOST_PARTS))]
     names, member = np.unique(group, return_inverse=True)
@@ -185,6 +179,25 @@ def folds(
         out = fold == f
         if out.any() and not out.all():
             yield np.flatnonzero(~out), np.flatnonzero(out)
+
+
+def _kept_together(models: Models, n_folds: int, by: str, answers: Array | None) -> Array:
+    """Which models stay together, (n_models,) names; see `folds`."""
+    by = fold_groups(models, n_folds, answers) if by == "auto" else by
+    if by == "answers":
+        if answers is None:
+            raise DiscoError("folds by answers need the answers")
+        return alike(models.ids, answers, len(models.ids) // min(n_folds, FEWEST_GROUPS))
+    group = models.ids if by == "none" else _groups(models, by)
+    return np.where(group == "", models.ids, group)
+
+
+def with_relatives(models: Models, n_folds: int, answers: Array) -> Array:
+    """Which models have another that ``folds(by="auto")`` keeps with them, (n_models,) bool."""
+    _, member, sizes = np.unique(
+        _kept_together(models, n_folds, "auto", answers), return_inverse=True, return_counts=True
+    )
+    return np.asarray(sizes[member] > 1)
 
 
 def check_folds(n_folds: int) -> None:
@@ -204,7 +217,7 @@ def fold_groups(models: Models, n_folds: int, answers: Array | None = None) -> s
     """Which kinship ``folds(by="auto")`` keeps together: ``"family"``, ``"base"``, ``"answers"`` or ``"none"``.
 
     The first of family and base that is known for half of the models or more, has two groups or more (with more folds
-    than groups each group is one), and none that holds more than half of the models or leaves fewer than
+    than groups each group is one), and none that holds more than `LARGEST` of the models or leaves fewer than
     `LEAST_LEFT`: what is learned without it would say little about what is learned with it. Names that no two models
     share say nothing. Where neither is, models whose ``answers`` (n_models, k) err alike count as kin, if there are
     `FEWEST_GROUPS` or more (with fewer folds, as many as there are folds) and a tenth or more of the models have any.
@@ -214,7 +227,7 @@ def fold_groups(models: Models, n_folds: int, answers: Array | None = None) -> s
         group = _groups(models, by)
         names, sizes = np.unique(group[group != ""], return_counts=True)
         says = len(names) >= FEWEST_NAMED and 2 * sizes.sum() >= n and sizes.max() > 1
-        if says and sizes.max() <= min(n // 2, max(n - LEAST_LEFT, 1)):
+        if says and sizes.max() <= min(LARGEST * n, max(n - LEAST_LEFT, 1)):
             return by
     if answers is None:
         return "none"
@@ -235,7 +248,7 @@ def kin(models: Models, answers: Array) -> Array:
 
 def _groups(models: Models, by: str) -> Array:
     if by not in ("family", "base"):
-        raise DiscoError(f"models are grouped by 'family' or 'base', not '{by}'")
+        raise DiscoError(unknown("grouping of models", by, ["family", "base"]))
     return models.family if by == "family" else models.base
 
 

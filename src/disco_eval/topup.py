@@ -52,7 +52,8 @@ class Told:
         apart = np.abs(self.score - other.score)
         pairs = ((self.half, other.half), (self.typical, other.typical))
         half, typical = (own + share * np.maximum(apart + theirs - own, 0.0) for own, theirs in pairs)
-        return replace(self, half=half, typical=typical)
+        down, up = (np.maximum(side - (half - self.half), 0.0) for side in (self.down, self.up))  # no further for both
+        return replace(self, half=half, typical=typical, down=down, up=up)
 
     def towards(self, other: Told, share: Array) -> Told:
         """Moved to ``other`` by a share (n_models,) of the way."""
@@ -160,9 +161,10 @@ class TopUp:
         """
         second, se = self.second.predict(np.concatenate([anchors, further], axis=1))
         share = part_of(first.typical / normal_width(LEVEL), se)
-        halves = ((level, first.half), (LEVEL, first.typical))
-        wide = (self.quantile(q) * np.hypot((1 - share) * own / normal_width(q), share * se) for q, own in halves)
-        return Told(np.clip(first.score + share * (second - first.score), 0.0, 1.0), *wide)
+        own = ((level, first.half), (LEVEL, first.typical))
+        half, typical = (self.quantile(q) * np.hypot((1 - share) * h / normal_width(q), share * se) for q, h in own)
+        score = np.clip(first.score + share * (second - first.score), 0.0, 1.0)
+        return Told(score, half, typical, (1 - share) * first.down, (1 - share) * first.up)
 
     def told(
         self, first: Told, surveyed: Told, anchors: Array, further: Array, *, inside: Array, weak: bool, level: float
@@ -175,7 +177,8 @@ class TopUp:
         if self.whole is not None:
             return surveyed, np.ones(len(inside), dtype=bool)
         doubt = np.where(inside & ~np.array(weak), 1.0, DOUBTED)
-        mixed = self.mixed(Told(first.score, doubt * first.half, doubt * first.typical), anchors, further, level)
+        doubted = replace(first, half=doubt * first.half, typical=doubt * first.typical)
+        mixed = self.mixed(doubted, anchors, further, level)
         use = weak & (surveyed.typical < mixed.typical)
         return mixed.but(use, surveyed), use
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from disco_eval import Items, Models, Responses, condense, load
-from disco_eval.condensation import Condensation
 from disco_eval.numerics.gp import squared_distances
 from disco_eval.predict.subtasks import PENALTIES, Kernel, SubtaskErrors, SubtaskModel, agreeing, informed, parts_of
 from disco_eval.recipe import assess
+from disco_eval.subtasks import Subtasks
 from tests.conftest import population
 
 
@@ -326,7 +326,7 @@ def test_models_far_below_the_sources_are_believed_about_their_subtasks():
     assert errors[0] < 0.2  # what sources teach says 0.35 too much
     assert errors[2] < errors[1] < 0.1
     inside = small.estimate(r.pick(models=slice(0, 50)))
-    beyond = small._unlike_in_subtasks(np.full((50, 4), 0.9), np.array([e.score for e in inside]))
+    beyond = small.subtasks._unlike(np.full((50, 4), 0.9), np.array([e.score for e in inside]))
     known = small.source_scores
     between = [known.min() <= e.score <= known.max() for e in inside]
     assert (beyond[between] == 0).all()  # within the sources' scores nothing of this counts
@@ -443,9 +443,7 @@ def test_what_is_estimated_does_not_hang_on_the_level():
 
 
 def test_a_model_whose_score_is_known_badly_has_wider_subtasks_as_far_as_they_follow_it(monkeypatch):
-    monkeypatch.setattr(
-        Condensation, "_unlike_in_subtasks", lambda self, rest, scores: np.zeros_like(rest)
-    )  # beside it
+    monkeypatch.setattr(Subtasks, "_unlike", lambda self, rest, scores: np.zeros_like(rest))  # beside it
     r = leaderboard()
     small = condense(r.pick(models=slice(0, 50)), 60, rng=0, curve=False)
     grades = np.concatenate([r.correct[50:70], np.ones((1, r.n_items)), np.zeros((1, r.n_items))])
@@ -568,7 +566,7 @@ def test_the_level_sets_how_much_of_what_is_worse_than_usual_subtasks_are_told()
     order = np.argsort(r.scores())
     small = condense(r.pick(models=order[:50]), 60, rng=0, curve=False, relatives=False)
     v, model = small.validation, small.subtask_model
-    sure = replace(v, subtask_error=np.zeros_like(v.subtask_error))
+    sure = replace(v, subtask_error=0 * v.subtask_error)  # NaN where nothing was left
     small = replace(small, validation=sure, subtask_model=replace(model, noise=np.zeros_like(model.noise)))
     best = r.pick(models=order[-3:])
     narrow, wide = (
@@ -579,7 +577,7 @@ def test_the_level_sets_how_much_of_what_is_worse_than_usual_subtasks_are_told()
     assert outside.any()
     free = outside & (wide > 1.5 * narrow)  # ends that what was answered does not bound
     assert free.any()
-    np.testing.assert_allclose((wide / narrow)[free].max(), 1.6448536 / 0.6744898, rtol=0.02)
+    np.testing.assert_allclose((wide[free] / narrow[free]).max(), 1.6448536 / 0.6744898, rtol=0.02)
 
 
 def test_anchors_that_count_for_nothing_tell_of_subtasks_and_are_no_part_of_them():
@@ -591,7 +589,7 @@ def test_anchors_that_count_for_nothing_tell_of_subtasks_and_are_no_part_of_them
     r = Responses(r.models, r.items.having(weight=weight), grades)
     small = condense(r, 30, select="jsd", rng=0, curve=False)
     one = r.pick(models=[0])
-    if small.subtask_parts().any():
+    if small.subtasks.parts().any():
         pytest.fail("an anchor that counts was chosen: the test tests nothing")
     assert len(small.reserve.items) == 120
     for more in (0, 40):

@@ -113,8 +113,8 @@ class GaussianProcess:
         """Errors (score minus prediction) of the training models, each predicted without its group, and deviations.
 
         ``groups`` (n,) names what is left out together. Hyper-parameters are kept, the rest is exact: the block
-        version of the leave-one-out formula (Rasmussen & Williams, 2006, equation 5.12). Both have shape (n,). A group
-        that alone tells a coefficient of the mean cannot be predicted without it: no error, the deviation of all scores.
+        version of the leave-one-out formula (Rasmussen & Williams, 2006, equation 5.12). Both have shape (n,). What
+        a group alone tells of the mean cannot be predicted without it: no error, the deviation of all scores.
         """
         ZK, cov = self._mean_terms()
         projected = self.inverse - ZK.T @ cov @ ZK

@@ -235,16 +235,6 @@ def agreeing(known: Array, rest: Array, left: Array, scores: Array, total: Array
     return rest
 
 
-def only(left: Array, total: Array) -> Array:
-    """How far a subtask is off for all that the overall score is, (n_subtasks,), where nothing else is left; else 0.
-
-    ``left`` and ``total`` as in `agreeing`.
-    """
-    share = total * left
-    alone = (share > 0) & (share >= (1 - LEAST_ALONE) * share.sum())
-    return np.asarray(np.divide(total.sum(), total, out=np.zeros_like(share), where=alone))
-
-
 @dataclass(frozen=True, eq=False)
 class SubtaskErrors:
     """How far off left-out sources were on what the anchors left of every subtask, and why.

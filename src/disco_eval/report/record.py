@@ -71,7 +71,7 @@ def in_points(share: float | None) -> float | None:
 def relatives_mae_pp(c: Condensation) -> float | None:
     """Mean absolute error, in points, on sources whose relatives stayed among the sources; None where not measured."""
     relatives = c.validation.relatives
-    return None if relatives is None else 100 * relatives.mae
+    return None if relatives is None else in_points(relatives.mae)
 
 
 def summary(c: Condensation) -> dict[str, Any]:
