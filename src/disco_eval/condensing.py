@@ -300,7 +300,7 @@ def _validated(
     if not plan.alone:
         return found
     tell_alone = partial(plan.tell, before=len(plan.parts))
-    return found.beside(leave_out_alone(responses, recipe, plan.alone, len(plan.parts), draws.alone, tell_alone))
+    return found.beside(leave_out_alone(responses, recipe, plan.alone, len(draws.each_fold), draws.alone, tell_alone))
 
 
 def _measure(
