@@ -22,7 +22,6 @@ Array = NDArray[Any]
 MOST_SUBTASKS = 1000
 KNOWN = 1e-9  # share of a subtask below which nothing of it is left to estimate
 LEAST_DOUBT = 0.1  # of the squared error of what is left, that comes from the model and not from its few items
-LEAST_ALONE = 0.01  # of what is left of all subtasks, that others hold where one is said to be all that is left
 _TINY = 1e-12
 _ALIKE = 1e-9  # standard deviation of scores that are the same but for rounding
 PENALTIES = np.logspace(-4, 2, 13)  # of a kernel that is 1 for the same answers
